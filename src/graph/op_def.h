@@ -1,0 +1,140 @@
+// OpDef: everything Tenfold knows about one graph op. One descriptor a file in src/ops; the build
+// collects them (all_ops()). From it come the text form, verifier, evaluator, lowering, docs,
+// samples for differential tests.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "graph/ir.h"
+#include "loop/builder.h"
+
+namespace tenfold {
+
+// Structure, not a name. Fusion, layout, cost and tiling are written once per kind.
+enum class OpKind : uint8_t {
+  Constant,     // constant, iota, shape values: no operands (or none read as data)
+  Elementwise,  // out[i] = scalar(in0[i], in1[i], ...), all operands of the result's shape
+  View,         // out[i] = some element of the operands, or a pad value; no arithmetic
+  Contraction,  // dot_general
+  Window,       // convolution, reduce_window, select_and_scatter
+  Reduce,       // reduce
+  GatherScatter,
+  Sort,
+  Region,       // while, if, case, call, composite: control flow over blocks
+  Collective,
+  Opaque,       // rng, fft, cholesky, triangular_solve ...: emits its own loops
+  Terminator,
+};
+
+enum class AttrKind : uint8_t { Bool, I64, F64, Str, Enum, Func, Type, I64s, Bools, Dims, Strs, Lit, Dict };
+
+struct AttrSpec {
+  std::string_view name;
+  AttrKind kind;
+  bool required = true;
+  std::string_view doc = {};
+};
+
+// Collects a verifier's findings; `label` names the constraint ("C3") or a short rule.
+class Diag {
+ public:
+  explicit Diag(const Op& op) : op_(op) {}
+  void fail(std::string_view label, std::string message);
+  bool ok() const { return errors_.empty(); }
+  Errors take() { return std::move(errors_); }
+
+ private:
+  const Op& op_;
+  Errors errors_;
+};
+
+// What an op's evaluator sees. `args` are the operands' values; dims of symbolic types are
+// concrete through `dim()`.
+class EvalContext {
+ public:
+  virtual ~EvalContext() = default;
+  const Op* op = nullptr;
+  std::vector<Literal> args;
+  virtual int64_t dim(const Dim& d) const = 0;  // evaluate under the current symbol bindings
+  std::vector<int64_t> shape(const TensorType& t) const;
+  // Runs one of the op's regions (or a named function) on argument values.
+  virtual Result<std::vector<Literal>> run_region(const Block& b, std::vector<Literal> args) = 0;
+  virtual Result<std::vector<Literal>> run_function(std::string_view fn,
+                                                    std::vector<Literal> args) = 0;
+  virtual void bind_symbol(const Symbol& s, int64_t value) = 0;
+  Error error(std::string id, std::string message) const;  // located at the op
+};
+
+// --- lowering hooks, see passes/lower/ -----------------------------------------------------------
+
+// Element-wise access for ops whose result element is a function of operand elements at computed
+// indices: Constant (iota), Elementwise, View, and cheap gathers.
+class ElementContext {
+ public:
+  virtual ~ElementContext() = default;
+  const Op* op = nullptr;
+  // Element of operand `i` at `index` (loop-level i64 expressions, one per dimension). The
+  // implementation inlines the producer or loads from its buffer.
+  virtual loop::Expr operand(int i, const std::vector<loop::Expr>& index) = 0;
+  virtual loop::Expr dim(const Dim& d) = 0;
+};
+
+// Loop emission for everything else: the op writes its results' buffers with its own loop nests.
+class EmitContext {
+ public:
+  virtual ~EmitContext() = default;
+  const Op* op = nullptr;
+  loop::Builder* b = nullptr;  // insertion point: the kernel's body
+  virtual loop::Expr dim(const Dim& d) = 0;
+  // Reads operand element (inlined producer or a load).
+  virtual loop::Expr operand(int i, const std::vector<loop::Expr>& index) = 0;
+  // The operand as a buffer (forces materialisation; OpDef::needs_buffer says so beforehand).
+  virtual loop::Buffer operand_buffer(int i) = 0;
+  virtual loop::Buffer result_buffer(int i) = 0;
+  // Stores a result element through the fused epilogue when there is one, else plainly.
+  virtual void store(int result, const std::vector<loop::Expr>& index, loop::Expr value) = 0;
+  // Inlines a scalar region (reducer, comparator: 0-d tensor arguments) on scalar expressions.
+  virtual std::vector<loop::Expr> inline_region(const Block& region,
+                                                const std::vector<loop::Expr>& args) = 0;
+};
+
+struct OpDef {
+  std::string_view name;     // "stablehlo.add"
+  std::string_view summary;  // one line
+  std::string_view doc = {};
+  OpKind kind = OpKind::Opaque;
+  int min_operands = 0;
+  int max_operands = -1;  // -1: variadic
+  int num_results = 1;    // -1: variadic
+  int num_regions = 0;    // -1: variadic
+  std::vector<AttrSpec> attrs = {};
+
+  // Result types from operands, attributes and regions; reports every violated constraint to
+  // `diag`. Used by builders and by the verifier (which compares with the op's stated types; a
+  // stated symbolic dimension may refine the inferred one).
+  std::function<std::vector<TensorType>(const Op&, Diag&)> infer;
+  // True where result types cannot be inferred (reshape, iota, convert, custom_call ...); then
+  // `infer` is called with results already set, verifies and returns them.
+  bool explicit_results = false;
+
+  std::function<Result<std::vector<Literal>>(EvalContext&)> eval;
+
+  // Exactly one of these for every op that reaches a backend; none for Region kinds and
+  // Decompose-style composites, which the pipeline handles structurally.
+  std::optional<Prim> prim = std::nullopt;  // Elementwise: plain primitive
+  std::function<loop::Expr(ElementContext&, const std::vector<loop::Expr>& index)> element;
+  std::function<Status(EmitContext&)> emit;
+  // Operands that emit() takes through operand_buffer(); bit i.
+  uint64_t needs_buffer = 0;
+  // Result aliases this operand when its buffer dies here (dynamic_update_slice, scatter); -1: no.
+  int in_place_operand = -1;
+
+  // Labels of constraints infer() can report, for the "every constraint tested" lint.
+  std::vector<std::string_view> constraints = {};
+};
+
+std::span<const OpDef* const> all_ops();
+const OpDef* find_op(std::string_view name);
+
+}  // namespace tenfold
