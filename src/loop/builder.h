@@ -2,6 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "loop/ir.h"
 
@@ -37,6 +40,10 @@ class Builder {
  private:
   Kernel* kernel_;
   std::vector<Body*> stack_;
+  std::unordered_set<std::string> used_;  // every name of the kernel; filled at first use
+  std::unordered_map<std::string, int> next_;
+  bool scanned_ = false;
+  Stmt* push(Stmt::Kind k);
 };
 
 }  // namespace tenfold::loop
