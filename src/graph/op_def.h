@@ -95,6 +95,8 @@ class EmitContext {
   virtual loop::Buffer result_buffer(int i) = 0;
   // Stores a result element through the fused epilogue when there is one, else plainly.
   virtual void store(int result, const std::vector<loop::Expr>& index, loop::Expr value) = 0;
+  // The result shares storage with OpDef::in_place_operand: write only what changes.
+  virtual bool in_place() const = 0;
   // Inlines a scalar region (reducer, comparator: 0-d tensor arguments) on scalar expressions.
   virtual std::vector<loop::Expr> inline_region(const Block& region,
                                                 const std::vector<loop::Expr>& args) = 0;
@@ -127,6 +129,12 @@ struct OpDef {
   std::function<loop::Expr(ElementContext&, const std::vector<loop::Expr>& index)> element =
       nullptr;
   std::function<Status(EmitContext&)> emit = nullptr;
+  // Views that keep every element (reshape, transpose): the result index of an operand index, so
+  // that they can follow a hero as its epilogue. Empty: not such a view.
+  std::function<std::vector<loop::Expr>(ElementContext&, const std::vector<loop::Expr>& index)>
+      forward = nullptr;
+  // element() reads its operands only where it needs them, under a guard (pad, concatenate).
+  bool guards_operands = false;
   // Operands that emit() takes through operand_buffer(); bit i.
   uint64_t needs_buffer = 0;
   // Result aliases this operand when its buffer dies here (dynamic_update_slice, scatter); -1: no.
