@@ -13,7 +13,7 @@ import tempfile
 
 import numpy as np
 
-FILES = ["README.md", "src/pch.h", "test/support/gtest_main.cc", "CMakePresets.json", "Makefile",
+FILES = ["README.md", "CMakeLists.txt", "test/support/gtest_main.cc", "CMakePresets.json", "Makefile",
          "scripts/demo.py", "scripts/demo.sh", "pyproject.toml"]
 
 
