@@ -24,7 +24,7 @@ $(BUILD)/build.ninja: CMakePresets.json
 	@cmake --preset $(PRESET) -DTENFOLD_PYTHON=$(abspath $(VENV))/bin/python
 	@touch $@
 configure: deps-build
-	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
+	@$(MAKE) -s --no-print-directory $(BUILD)/build.ninja
 
 build: configure
 	@cmake --build --preset $(PRESET) -j $(JOBS)

@@ -37,6 +37,9 @@ endfunction()
 
 file(GLOB _labels RELATIVE ${CMAKE_SOURCE_DIR}/test CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/test/*)
 list(REMOVE_ITEM _labels support)
+if(NOT TARGET tenfold_python)
+  list(REMOVE_ITEM _labels python)  # no module under sanitizers: Python itself is not instrumented
+endif()
 foreach(_label IN LISTS _labels)
   set(_dir ${CMAKE_SOURCE_DIR}/test/${_label})
   file(GLOB _cc CONFIGURE_DEPENDS ${_dir}/*.cc)

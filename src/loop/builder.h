@@ -33,6 +33,7 @@ class Builder {
   void store(const Buffer& b, std::vector<Expr> index, Expr value);
   void set(const Buffer& cell, Expr value) { store(cell, {}, std::move(value)); }
   Expr get(const Buffer& cell) { return load(cell, {}); }
+  const Body& current() const { return *stack_.back(); }  // the insertion point's Body
   bool at_top() const { return stack_.size() == 1; }
   std::string unique(std::string_view stem);
 

@@ -32,7 +32,8 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view arg = argv[i];
     if (!arg.starts_with(kFlag)) {
-      std::fprintf(stderr, "unknown argument %s; use --file=NAME.cc or GoogleTest's own\n", argv[i]);
+      std::fprintf(stderr, "unknown argument %s; use --file=NAME.cc or GoogleTest's own\n",
+                   argv[i]);
       return 2;
     }
     const std::string filter = tests_in_file(arg.substr(kFlag.size()));
