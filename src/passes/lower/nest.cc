@@ -111,7 +111,9 @@ bool collapsible(const Stmt& outer, const Stmt& inner) {
   }
   // The variables must not be used otherwise (conditions, iota values).
   bool other = false;
+  std::unordered_set<const ExprNode*> seen;
   auto plain = [&](const Expr& e, auto&& self) -> void {
+    if (!seen.insert(e.get()).second) return;
     if (e->kind == ExprNode::Kind::Load) return;
     if (e->kind == ExprNode::Kind::Var) other |= e->var == outer.var || e->var == inner.var;
     for (const auto& a : e->args) self(a, self);
