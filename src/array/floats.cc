@@ -24,8 +24,13 @@ constexpr uint32_t encode(FloatFormat f, double v) {
   const uint64_t mag = bits & ~(uint64_t{1} << 63);
   const uint32_t sign = static_cast<uint32_t>(bits >> 63) << f.sign_shift();
   const uint64_t inf = uint64_t{0x7ff} << 52;
-  if (mag > inf) return f.nan == Nan::Ieee || f.nan == Nan::AllOnes ? f.nan_code() | sign
-                                                                      : f.nan_code();
+  if (mag > inf) {
+    switch (f.nan) {
+      case Nan::Ieee: case Nan::AllOnes: return f.nan_code() | sign;
+      case Nan::NegZero: return f.nan_code();
+      case Nan::None: return f.nan_code() ^ sign;  // a zero of the other sign, as in ml_dtypes
+    }
+  }
   uint64_t code = uint64_t{f.max_code()} + 1;
   if (mag < inf) {
     const int e = static_cast<int>(mag >> 52) - 1023;
@@ -74,7 +79,7 @@ constexpr float decode(FloatFormat f, uint32_t bits) {
 
 // 2^(code - 127). What is not positive has no code but NaN; a tie goes to the even code.
 constexpr uint32_t encode_e8m0(double v) {
-  if (!(v > 0) || v > 0x1.fffffep200) return 255;
+  if (!(v > 0) || v >= 0x1p128) return 255;
   const uint64_t bits = std::bit_cast<uint64_t>(v);
   const int64_t e = static_cast<int64_t>(bits >> 52) - 1023 + 127;
   if (e < 0) return 0;

@@ -5,7 +5,9 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,6 +24,8 @@ class Literal {
   Literal() = default;  // f32 scalar 0
   // Zero-filled, owned.
   Literal(DType dtype, std::vector<int64_t> dims);
+  // Owned, contents undefined: for a caller that writes every element.
+  static Literal uninit(DType dtype, std::vector<int64_t> dims);
   // Views `bytes` (row-major, one byte per sub-byte element), kept alive by `owner`.
   static Literal borrow(DType dtype, std::vector<int64_t> dims, const std::byte* bytes,
                         std::shared_ptr<const void> owner);
@@ -30,6 +34,8 @@ class Literal {
   template <class T>  // C++ storage type of the dtype; see CppType
   static Literal from(DType dtype, std::vector<int64_t> dims, std::span<const T> values);
   static Literal i64s(const std::vector<int64_t>& values);  // rank 1
+  // Every element set to the one of `scalar` (any literal of one element).
+  static Literal splat(const Literal& scalar, std::vector<int64_t> dims);
 
   DType dtype() const { return dtype_; }
   const std::vector<int64_t>& dims() const { return dims_; }
@@ -65,17 +71,31 @@ class Literal {
   // Bit-for-bit, NaN equal to NaN of any payload.
   bool same(const Literal& o) const;
   std::string str(int64_t max_elements = 16) const;  // "dense<[1, 2]> : tensor<2xi32>"-like
-  std::string sha256() const;
+  std::string sha256() const;  // of the bytes alone; hex
 
  private:
+  static const std::byte kZeroScalar[16];
+  void allocate(bool zero);
   DType dtype_ = DType::F32;
   std::vector<int64_t> dims_;
   int64_t size_ = 1;
   std::shared_ptr<const void> owner_;
   std::byte* owned_ = nullptr;  // into owner_ when this literal made the storage
-  const std::byte* bytes_ = nullptr;
+  const std::byte* bytes_ = kZeroScalar;
 };
 
+template <class T>
+Literal Literal::from(DType dtype, std::vector<int64_t> dims, std::span<const T> values) {
+  Literal l = uninit(dtype, std::move(dims));
+  TF_CHECK(sizeof(T) == static_cast<size_t>(byte_size(dtype)) &&
+               values.size() == static_cast<size_t>(l.size_),
+           "Literal::from with values of another type or count");
+  if (!values.empty()) std::memcpy(l.owned_, values.data(), values.size_bytes());
+  return l;
+}
+
+// Elements of a shape, or nullopt when a dimension is negative or the product passes int64.
+std::optional<int64_t> checked_size(const std::vector<int64_t>& dims);
 std::vector<int64_t> row_major_strides(const std::vector<int64_t>& dims);
 
 // Element type conversion with Tenfold's rules (ARCHITECTURE "Numbers"): float to integer

@@ -71,6 +71,11 @@ class GraphBuilder {
   void return_(const std::vector<Value*>& values);  // terminator of the current block
 
  private:
+  Op* open(std::string_view op, std::vector<Value*> operands, AttrDict attrs);
+  std::vector<Value*> fill_region(Block* region, const std::vector<Value*>& like,
+                                  const RegionBody& body);
+  void fail(std::string id, std::string message);
+
   Module* module_;
   Block* block_;
   Op* before_ = nullptr;

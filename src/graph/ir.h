@@ -90,7 +90,7 @@ class Op {
   std::vector<std::string> origins;
 
   const std::string& name() const;  // "stablehlo.add"
-  bool is(std::string_view op_name) const { return name() == op_name; }
+  bool is(std::string_view op_name) const;
 
   int num_operands() const { return static_cast<int>(operands_.size()); }
   Value* operand(int i = 0) const { return operands_[i]; }
@@ -143,6 +143,7 @@ class Block {
   Op* append(std::unique_ptr<Op> op);
   Op* insert_before(Op* before, std::unique_ptr<Op> op);  // null: append
   void erase(Op* op);  // TF_CHECKs that its results have no users
+  std::unique_ptr<Op> remove(Op* op);  // takes it out, uses and users kept, to be put elsewhere
   Ops::iterator iterator_of(Op* op);
   ~Block();
 
@@ -173,8 +174,14 @@ class Module {
   Function* find(std::string_view fn) const;
   Function* add_function(std::string fn_name, bool is_public);
   std::string unique_function_name(std::string_view stem) const;
+  // A name no function argument, region argument or tenfold.bind_symbol binds yet.
+  std::string unique_symbol_name(std::string_view stem) const;
   std::unique_ptr<Module> clone() const;
 };
+
+// The function that holds `op`, through any number of regions; null for a detached op.
+Function* function_of(const Op& op);
+Function* function_of(const Block& b);
 
 // Clones `op` (deep, with regions) mapping operands through `map` (missing: kept).
 std::unique_ptr<Op> clone_op(const Op& op, std::unordered_map<const Value*, Value*>& map);

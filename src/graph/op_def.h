@@ -63,6 +63,7 @@ class EvalContext {
   virtual Result<std::vector<Literal>> run_function(std::string_view fn,
                                                     std::vector<Literal> args) = 0;
   virtual void bind_symbol(const Symbol& s, int64_t value) = 0;
+  virtual int64_t max_while_iterations() const { return INT64_MAX; }
   Error error(std::string id, std::string message) const;  // located at the op
 };
 
@@ -94,6 +95,8 @@ class EmitContext {
   virtual loop::Buffer result_buffer(int i) = 0;
   // Stores a result element through the fused epilogue when there is one, else plainly.
   virtual void store(int result, const std::vector<loop::Expr>& index, loop::Expr value) = 0;
+  // The result shares storage with OpDef::in_place_operand: write only what changes.
+  virtual bool in_place() const = 0;
   // Inlines a scalar region (reducer, comparator: 0-d tensor arguments) on scalar expressions.
   virtual std::vector<loop::Expr> inline_region(const Block& region,
                                                 const std::vector<loop::Expr>& args) = 0;
@@ -113,18 +116,25 @@ struct OpDef {
   // Result types from operands, attributes and regions; reports every violated constraint to
   // `diag`. Used by builders and by the verifier (which compares with the op's stated types; a
   // stated symbolic dimension may refine the inferred one).
-  std::function<std::vector<TensorType>(const Op&, Diag&)> infer;
+  std::function<std::vector<TensorType>(const Op&, Diag&)> infer = nullptr;
   // True where result types cannot be inferred (reshape, iota, convert, custom_call ...); then
   // `infer` is called with results already set, verifies and returns them.
   bool explicit_results = false;
 
-  std::function<Result<std::vector<Literal>>(EvalContext&)> eval;
+  std::function<Result<std::vector<Literal>>(EvalContext&)> eval = nullptr;
 
   // Exactly one of these for every op that reaches a backend; none for Region kinds and
   // Decompose-style composites, which the pipeline handles structurally.
   std::optional<Prim> prim = std::nullopt;  // Elementwise: plain primitive
-  std::function<loop::Expr(ElementContext&, const std::vector<loop::Expr>& index)> element;
-  std::function<Status(EmitContext&)> emit;
+  std::function<loop::Expr(ElementContext&, const std::vector<loop::Expr>& index)> element =
+      nullptr;
+  std::function<Status(EmitContext&)> emit = nullptr;
+  // Views that keep every element (reshape, transpose): the result index of an operand index, so
+  // that they can follow a hero as its epilogue. Empty: not such a view.
+  std::function<std::vector<loop::Expr>(ElementContext&, const std::vector<loop::Expr>& index)>
+      forward = nullptr;
+  // element() reads its operands only where it needs them, under a guard (pad, concatenate).
+  bool guards_operands = false;
   // Operands that emit() takes through operand_buffer(); bit i.
   uint64_t needs_buffer = 0;
   // Result aliases this operand when its buffer dies here (dynamic_update_slice, scatter); -1: no.

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "loop/ir.h"
 
@@ -30,12 +33,17 @@ class Builder {
   void store(const Buffer& b, std::vector<Expr> index, Expr value);
   void set(const Buffer& cell, Expr value) { store(cell, {}, std::move(value)); }
   Expr get(const Buffer& cell) { return load(cell, {}); }
+  const Body& current() const { return *stack_.back(); }  // the insertion point's Body
   bool at_top() const { return stack_.size() == 1; }
   std::string unique(std::string_view stem);
 
  private:
   Kernel* kernel_;
   std::vector<Body*> stack_;
+  std::unordered_set<std::string> used_;  // every name of the kernel; filled at first use
+  std::unordered_map<std::string, int> next_;
+  bool scanned_ = false;
+  Stmt* push(Stmt::Kind k);
 };
 
 }  // namespace tenfold::loop

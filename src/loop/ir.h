@@ -60,15 +60,24 @@ struct ExprNode {
     Bitcast,  // same bit width
     Guard,    // args[0] ? args[1] : args[2]; only the chosen side is evaluated (guards loads)
   };
-  Kind kind;
-  DType dtype;
+  Kind kind{};
+  DType dtype{};
   int64_t i = 0;
   double f = 0, f2 = 0;
   Var var;
   Buffer buffer;
   Prim prim{};
   std::vector<Expr> args;
+  // Set by the constructors. Equal expressions have equal hashes, the same in every run.
+  uint64_t hash = 0;
+  uint64_t var_mask = 0;  // one bit a variable (by hash): no bit of `v`, then no `v` inside
+  bool has_load = false;
 };
+uint64_t var_bit(const VarDef& v);
+// Whether variable `v` occurs in `e`.
+bool uses(const Expr& e, const VarDef* v);
+// A node like `e` with other arguments, through the folding constructors.
+Expr with_args(const Expr& e, std::vector<Expr> args);
 
 // Constructors; they fold constants and apply the cheap identities on I64 index arithmetic (x+0,
 // x*1, constant folding, (a*c)/c ...). Float arithmetic is never rewritten. `simplify` does more.

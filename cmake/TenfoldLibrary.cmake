@@ -1,0 +1,52 @@
+# One static library per folder of src/.
+include_guard()
+
+# tenfold_library(<folder> [MAY_USE <folder>…] [LINK <target>…] [SOURCES <generated>…]
+#                 [EXCLUDE <subfolder>…] [TOP_ONLY] [LLVM])
+#
+# Makes tenfold_<folder with _ for /> from <folder>/**/*.cc and declares which folders it may use
+# (the table in docs; test/meta/test_layers.py holds the #include lines to it). A folder that is
+# missing or has no source yet becomes an empty interface library, so that others can name it.
+function(tenfold_library folder)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TOP_ONLY;LLVM" "" "MAY_USE;LINK;SOURCES;EXCLUDE")
+  string(REPLACE "/" "_" name tenfold_${folder})
+  set(dir ${CMAKE_SOURCE_DIR}/src/${folder})
+  if(arg_TOP_ONLY)
+    file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cc)
+  else()
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cc)
+  endif()
+  foreach(sub IN LISTS arg_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "^${dir}/${sub}/")
+  endforeach()
+  list(APPEND sources ${arg_SOURCES})
+
+  set(uses "")
+  foreach(used IN LISTS arg_MAY_USE)
+    string(REPLACE "/" "_" used tenfold_${used})
+    list(APPEND uses ${used})
+  endforeach()
+
+  if(NOT sources)
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE tenfold_flags ${uses})
+  else()
+    add_library(${name} STATIC ${sources})
+    set(common tenfold_flags tenfold_fmt)
+    if(arg_LLVM)
+      tenfold_find_llvm()
+      if(NOT TARGET tenfold_pch_llvm)
+        tenfold_pch(tenfold_pch_llvm pch_llvm.h tenfold_llvm)
+      endif()
+      list(APPEND common tenfold_llvm)
+      target_precompile_headers(${name} REUSE_FROM tenfold_pch_llvm)
+    else()
+      target_precompile_headers(${name} REUSE_FROM tenfold_pch_std)
+    endif()
+    target_link_libraries(${name} PUBLIC tenfold_flags tenfold_fmt ${uses} PRIVATE ${arg_LINK})
+    if(arg_LLVM)
+      target_link_libraries(${name} PRIVATE tenfold_llvm)
+    endif()
+  endif()
+  set_property(GLOBAL APPEND PROPERTY TENFOLD_LIBRARIES ${name})
+endfunction()

@@ -1,0 +1,39 @@
+# Compiler, linker and default build type. Anything given on the command line wins.
+include_guard()
+
+if(NOT DEFINED CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX})
+  find_program(TENFOLD_CLANGXX NAMES clang++-19 clang++)
+  find_program(TENFOLD_CLANG NAMES clang-19 clang)
+  if(TENFOLD_CLANGXX AND TENFOLD_CLANG)
+    set(CMAKE_CXX_COMPILER ${TENFOLD_CLANGXX})
+    set(CMAKE_C_COMPILER ${TENFOLD_CLANG})
+  endif()
+endif()
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG" CACHE STRING "Release flags")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+
+# The launcher hides ccache's settings; see cc_launcher.sh.in for why each is there.
+find_program(TENFOLD_CCACHE ccache)
+mark_as_advanced(TENFOLD_CCACHE TENFOLD_CLANG TENFOLD_CLANGXX)
+file(RELATIVE_PATH TENFOLD_UP ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})  # ends in /
+if(TENFOLD_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/cc_launcher.sh.in
+                 ${CMAKE_BINARY_DIR}/cc_launcher.sh @ONLY
+                 FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+                                  WORLD_READ WORLD_EXECUTE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_BINARY_DIR}/cc_launcher.sh)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_BINARY_DIR}/cc_launcher.sh)
+endif()
