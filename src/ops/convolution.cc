@@ -323,8 +323,7 @@ Status emit(EmitContext& c) {
         if (inside) x = guard(inside, x, zero(t));
         x = cast(x, acc_type);
         const Expr w = cast(c.operand(1, rhs), acc_type);
-        b.set(acc, is_float(acc_type) ? loop::op(Prim::Fma, {x, w, b.get(acc)})
-                                      : loop::op(Prim::Add, {b.get(acc), loop::op(Prim::Mul, {x, w})}));
+        b.set(acc, loop::op(Prim::Add, {b.get(acc), loop::op(Prim::Mul, {x, w})}));
       });
     };
     tap_loop(0);

@@ -220,9 +220,7 @@ Status emit(EmitContext& c) {
   std::vector<Expr> shape;
   for (const Dim& d : dims) shape.push_back(c.dim(d));
   for (int i = 0; i < n; ++i) {
-    // Nothing to copy where the result is the operand's own buffer.
-    const Expr probe = c.operand(i, std::vector<Expr>(dims.size(), int_const(0)));
-    if (probe->kind == ExprNode::Kind::Load && probe->buffer == out[i]) continue;
+    if (i == 0 && c.in_place()) continue;
     b.nest("i", shape, [&](const std::vector<Expr>& at) { b.store(out[i], at, c.operand(i, at)); });
   }
 
