@@ -22,6 +22,7 @@ set(_env
   "TENFOLD_BIN=${CMAKE_BINARY_DIR}/bin/tenfold"
   "TENFOLD_BUILD=${CMAKE_BINARY_DIR}"
   "TENFOLD_SOURCE=${CMAKE_SOURCE_DIR}"
+  "TENFOLD_PYTHON=${TENFOLD_PYTHON}"
   "PYTHONPATH=${CMAKE_BINARY_DIR}/python"
   "PYTHONDONTWRITEBYTECODE=1"
   # libLLVM and libprotobuf are not instrumented, so containers that cross into them look broken.

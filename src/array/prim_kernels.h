@@ -18,6 +18,8 @@ Kernel select_kernel(DType t);           // any
 
 // The loops over contiguous or broadcast operands are written out so that they vectorise; an
 // output may be one of the operands, element for element, hence no loop-carried dependence.
+// The compiler may say it could not (sanitizers make it so); that is no error.
+#pragma clang diagnostic ignored "-Wpass-failed"
 #define TENFOLD_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
 
 // F::op(T) -> Out. kFast: worth a loop of its own for contiguous operands.
