@@ -17,6 +17,7 @@
 namespace tenfold {
 
 // name, arity, text spelling
+// clang-format off
 #define TENFOLD_PRIMS(X)                                                                       \
   X(Neg, 1, "neg") X(Abs, 1, "abs") X(Sign, 1, "sign") X(Not, 1, "not")                        \
   X(Floor, 1, "floor") X(Ceil, 1, "ceil") X(RoundEven, 1, "round_even")                        \
@@ -37,6 +38,7 @@ namespace tenfold {
   X(Eq, 2, "eq") X(Ne, 2, "ne") X(Lt, 2, "lt") X(Le, 2, "le") X(Gt, 2, "gt") X(Ge, 2, "ge")    \
   X(TotalLt, 2, "total_lt")                                                                    \
   X(Fma, 3, "fma") X(Select, 3, "select")
+// clang-format on
 
 enum class Prim : uint8_t {
 #define X(n, a, s) n,
