@@ -3,6 +3,8 @@
 // has the type the graph states, and locates errors.
 #include "graph/evaluator.h"
 
+#include <unistd.h>
+
 #include <unordered_set>
 
 #include "graph/op_def.h"
@@ -99,6 +101,7 @@ class Machine {
   const EvalOptions& options_;
   std::unordered_map<const Block*, BlockPlan> plans_;
   int depth_ = 0;
+  const int64_t memory_ = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE);
 };
 
 class Context final : public EvalContext {
@@ -292,11 +295,11 @@ Status Machine::check_sizes(const Op& op, const Frame& frame) {
     int64_t bytes = byte_size(op.result(i)->type.dtype);
     for (const Dim& d : op.result(i)->type.shape) {
       const std::optional<int64_t> v = frame.eval(d);
-      if (v && *v >= 0 && !__builtin_mul_overflow(bytes, *v, &bytes)) continue;
+      if (v && *v >= 0 && !__builtin_mul_overflow(bytes, *v, &bytes) && bytes <= memory_) continue;
       Error e{"eval-size", op.name() + ": size " + d.str(), op.loc, {}};
       e.message += !v ? " has no value here"
                    : *v < 0 ? " is " + std::to_string(*v) + ", which is negative"
-                            : " makes a tensor of more than 2^63 bytes";
+                            : " makes a tensor larger than this machine's memory";
       return e;
     }
   }
