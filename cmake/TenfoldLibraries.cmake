@@ -3,7 +3,8 @@
 include_guard()
 
 tenfold_library(base)
-tenfold_library(array MAY_USE base)
+find_package(ZLIB REQUIRED)
+tenfold_library(array MAY_USE base LINK ZLIB::ZLIB)
 tenfold_library(tpu MAY_USE array)
 tenfold_library(loop MAY_USE array)
 tenfold_library(graph MAY_USE array loop)

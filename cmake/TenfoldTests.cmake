@@ -22,6 +22,7 @@ set(_env
   "TENFOLD_BIN=${CMAKE_BINARY_DIR}/bin/tenfold"
   "TENFOLD_BUILD=${CMAKE_BINARY_DIR}"
   "TENFOLD_SOURCE=${CMAKE_SOURCE_DIR}"
+  "TENFOLD_PYTHON=${TENFOLD_PYTHON}"
   "PYTHONPATH=${CMAKE_BINARY_DIR}/python"
   "PYTHONDONTWRITEBYTECODE=1"
   # libLLVM and libprotobuf are not instrumented, so containers that cross into them look broken.
@@ -37,6 +38,9 @@ endfunction()
 
 file(GLOB _labels RELATIVE ${CMAKE_SOURCE_DIR}/test CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/test/*)
 list(REMOVE_ITEM _labels support)
+if(NOT TARGET tenfold_python)
+  list(REMOVE_ITEM _labels python)  # no module under sanitizers: Python itself is not instrumented
+endif()
 foreach(_label IN LISTS _labels)
   set(_dir ${CMAKE_SOURCE_DIR}/test/${_label})
   file(GLOB _cc CONFIGURE_DEPENDS ${_dir}/*.cc)

@@ -18,6 +18,8 @@ Kernel select_kernel(DType t);           // any
 
 // The loops over contiguous or broadcast operands are written out so that they vectorise; an
 // output may be one of the operands, element for element, hence no loop-carried dependence.
+// The compiler may say it could not (sanitizers make it so); that is no error.
+#pragma clang diagnostic ignored "-Wpass-failed"
 #define TENFOLD_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
 
 // F::op(T) -> Out. kFast: worth a loop of its own for contiguous operands.
@@ -81,11 +83,41 @@ void ternary(const void* const* args, const int64_t* strides, void* out, int64_t
 }
 
 // Shared by real types. Comparisons with NaN are false but for Ne.
-struct EqOp { template <class T> static bool op(T a, T b) { return a == b; } };
-struct NeOp { template <class T> static bool op(T a, T b) { return a != b; } };
-struct LtOp { template <class T> static bool op(T a, T b) { return a < b; } };
-struct LeOp { template <class T> static bool op(T a, T b) { return a <= b; } };
-struct GtOp { template <class T> static bool op(T a, T b) { return a > b; } };
-struct GeOp { template <class T> static bool op(T a, T b) { return a >= b; } };
+struct EqOp {
+  template <class T>
+  static bool op(T a, T b) {
+    return a == b;
+  }
+};
+struct NeOp {
+  template <class T>
+  static bool op(T a, T b) {
+    return a != b;
+  }
+};
+struct LtOp {
+  template <class T>
+  static bool op(T a, T b) {
+    return a < b;
+  }
+};
+struct LeOp {
+  template <class T>
+  static bool op(T a, T b) {
+    return a <= b;
+  }
+};
+struct GtOp {
+  template <class T>
+  static bool op(T a, T b) {
+    return a > b;
+  }
+};
+struct GeOp {
+  template <class T>
+  static bool op(T a, T b) {
+    return a >= b;
+  }
+};
 
 }  // namespace tenfold::prim_detail

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "loop/ir.h"
+#include "loop/machine.h"
 
 namespace tenfold {
 
@@ -19,11 +20,8 @@ struct Target {
   std::string triple;    // LLVM triple
   std::string cpu;       // LLVM cpu name
   std::string features;  // "+avx512f,+avx512vnni"
-  int vector_bytes = 16;     // natural vector register
-  int vector_registers = 16;
-  bool fma = false, vnni = false, fp16 = false, dotprod = false;
-  int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
-  int cores = 1;
+  loop::Machine machine;     // what schedules look at
+  bool vnni = false, fp16 = false, dotprod = false;
   bool host = false;     // can run in this process
 };
 

@@ -35,9 +35,9 @@ std::string to_string(const Errors& es);
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : v_(std::move(value)) {}                    // NOLINT: implicit by design
-  Result(Error e) : v_(Errors{std::move(e)}) {}                // NOLINT
-  Result(Errors es) : v_(std::move(es)) {}                     // NOLINT
+  Result(T value) : v_(std::move(value)) {}      // NOLINT: implicit by design
+  Result(Error e) : v_(Errors{std::move(e)}) {}  // NOLINT
+  Result(Errors es) : v_(std::move(es)) {}       // NOLINT
   bool ok() const { return v_.index() == 0; }
   explicit operator bool() const { return ok(); }
   T& value() & { return std::get<0>(v_); }
@@ -59,26 +59,27 @@ struct Ok {};
 using Status = Result<Ok>;
 inline Status ok_status() { return Ok{}; }
 
-[[noreturn]] void check_failed(const char* file, int line, const char* cond, const std::string& msg);
+[[noreturn]] void check_failed(const char* file, int line, const char* cond,
+                               const std::string& msg);
 
 }  // namespace tenfold
 
 #define TF_CONCAT_(a, b) a##b
 #define TF_CONCAT(a, b) TF_CONCAT_(a, b)
 // TF_TRY(expr): returns its errors from the enclosing function.
-#define TF_TRY(expr)                                            \
-  do {                                                          \
-    auto&& tf_status_ = (expr);                                 \
+#define TF_TRY(expr)                                                  \
+  do {                                                                \
+    auto&& tf_status_ = (expr);                                       \
     if (!tf_status_.ok()) return std::move(tf_status_).take_errors(); \
   } while (false)
 // TF_ASSIGN(auto x, expr): x = value, or return the errors.
 #define TF_ASSIGN(decl, expr) TF_ASSIGN_(TF_CONCAT(tf_result_, __COUNTER__), decl, expr)
-#define TF_ASSIGN_(tmp, decl, expr)           \
-  auto tmp = (expr);                          \
-  if (!tmp.ok()) return tmp.take_errors();    \
+#define TF_ASSIGN_(tmp, decl, expr)        \
+  auto tmp = (expr);                       \
+  if (!tmp.ok()) return tmp.take_errors(); \
   decl = std::move(tmp).value()
 // For our own bugs only; never for input.
-#define TF_CHECK(cond, ...)                                                              \
-  do {                                                                                   \
+#define TF_CHECK(cond, ...)                                                                      \
+  do {                                                                                           \
     if (!(cond)) ::tenfold::check_failed(__FILE__, __LINE__, #cond, ::std::string{__VA_ARGS__}); \
   } while (false)

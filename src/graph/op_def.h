@@ -29,11 +29,17 @@ enum class OpKind : uint8_t {
 
 enum class AttrKind : uint8_t { Bool, I64, F64, Str, Enum, Func, Type, I64s, Bools, Dims, Strs, Lit, Dict };
 
+// How an attribute refers to the dimensions of operand 0 (and of a result of the same rank), so that
+// layout changes rewrite any op: one entry a dimension, two entries (low, high) a dimension, or
+// numbers of dimensions.
+enum class AttrRole : uint8_t { Plain, PerDim, PerDimPair, DimIndex };
+
 struct AttrSpec {
   std::string_view name;
   AttrKind kind;
   bool required = true;
   std::string_view doc = {};
+  AttrRole role = AttrRole::Plain;
 };
 
 // Collects a verifier's findings; `label` names the constraint ("C3") or a short rule.
@@ -139,6 +145,10 @@ struct OpDef {
   uint64_t needs_buffer = 0;
   // Result aliases this operand when its buffer dies here (dynamic_update_slice, scatter); -1: no.
   int in_place_operand = -1;
+
+  // The op means the same in any order of dimensions, once its attributes follow by their roles:
+  // result dimension i is operand dimension i. (Elementwise ops do by nature.)
+  bool any_layout = false;
 
   // Labels of constraints infer() can report, for the "every constraint tested" lint.
   std::vector<std::string_view> constraints = {};

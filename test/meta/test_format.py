@@ -28,14 +28,13 @@ def test_cpp_files_are_formatted():
     except (OSError, ValueError):
         known = set()
     todo = [name for name, digest in digests.items() if digest not in known]
-    problems = ""
+    wrong = set()
     for start in range(0, len(todo), BATCH):
         done = subprocess.run([tool, "--dry-run", "-Werror", *todo[start:start + BATCH]],
                               cwd=tree.ROOT, capture_output=True, text=True)
-        if done.returncode:
-            problems += done.stderr
-    assert not problems, "run `make format`:\n" + "\n".join(
-        line for line in problems.splitlines() if ": error:" in line)
+        wrong |= {line.split(":")[0] for line in done.stderr.splitlines() if ": error:" in line}
+        assert wrong or not done.returncode, done.stderr
+    assert not wrong, "run `make format`; it will change " + ", ".join(sorted(wrong))
     if cache.parent.is_dir():
         aside = cache.with_suffix(f".{os.getpid()}")
         aside.write_text(json.dumps(sorted(digests.values())))

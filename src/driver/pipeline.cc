@@ -1,0 +1,81 @@
+#include "driver/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <regex>
+
+#include "base/file.h"
+#include "graph/text.h"
+
+namespace tenfold {
+
+std::vector<std::string> pipeline(int opt_level) {
+  // Needed by lowering at any level.
+  std::vector<std::string> p = {"inline_functions"};
+  if (opt_level >= 1) {
+    p.insert(p.end(), {
+                          "eliminate_dead_code",
+                          "fold_constants",
+                          "simplify_views",
+                          "share_common_subexpressions",
+                      });
+  }
+  if (opt_level >= 2) {
+    p.insert(p.end(), {
+                          "fold_affine",
+                          "channels_last",
+                          "fold_constants",
+                          "simplify_views",
+                          "sink_transposes",
+                          "simplify_views",
+                          "sink_transposes",
+                          "simplify_views",
+                          "fold_constants",
+                          "share_common_subexpressions",
+                      });
+  }
+  p.push_back("eliminate_dead_code");
+  return p;
+}
+
+Result<PipelineReport> run_pipeline(Module& m, const PipelineOptions& options) {
+  PipelineReport report;
+  PassContext context;
+  context.fast_math = options.fast_math;
+  std::regex filter(options.dump_filter.empty() ? ".*" : options.dump_filter);
+  int number = 0;
+  auto dump = [&](const std::string& name) -> Status {
+    if (options.dump_dir.empty() || !std::regex_search(name, filter)) return ok_status();
+    char prefix[16];
+    std::snprintf(prefix, sizeof prefix, "%02d-", number);
+    return write_file(options.dump_dir + "/" + prefix + name + ".mlir", print(m));
+  };
+  TF_TRY(dump("import"));
+  int ran = 0;
+  for (const std::string& name : pipeline(options.opt_level)) {
+    if (options.max_passes >= 0 && ran >= options.max_passes && name != "inline_functions") break;
+    ++number;
+    if (std::count(options.disabled.begin(), options.disabled.end(), name)) continue;
+    const GraphPass* pass = find_graph_pass(name);
+    TF_CHECK(pass, "the pipeline names no pass: " + name);
+    ++ran;
+    auto start = std::chrono::steady_clock::now();
+    TF_ASSIGN(bool changed, pass->run(m, context));
+    std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    report.passes.push_back({name, took.count(), changed});
+    if (changed) {
+      TF_TRY(dump(name));
+      if (options.verify_each) {
+        Status s = verify(m);
+        TF_CHECK(s.ok(),
+                 "pass " + name + " broke the graph:\n" + (s.ok() ? "" : to_string(s.errors())));
+      }
+    }
+    if (name == options.stop_after) break;
+  }
+  report.remarks = std::move(context.remarks);
+  return report;
+}
+
+}  // namespace tenfold

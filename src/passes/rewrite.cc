@@ -1,0 +1,95 @@
+#include "passes/rewrite.h"
+
+#include <algorithm>
+
+namespace tenfold {
+
+GraphBuilder builder_at(Module& m, Op* op) {
+  GraphBuilder b(&m, op->parent());
+  b.set_insertion(op->parent(), op);
+  b.loc = op->loc;
+  b.origins = op->origins;
+  return b;
+}
+
+void merge_origins(std::vector<std::string>& into, const std::vector<std::string>& from) {
+  for (const auto& n : from)
+    if (std::find(into.begin(), into.end(), n) == into.end()) into.push_back(n);
+}
+
+void replace_op(Op* op, const std::vector<Value*>& values) {
+  for (int i = 0; i < op->num_results(); ++i) {
+    Value* from = op->result(i);
+    Value* to = values[static_cast<size_t>(i)];
+    if (from == to) continue;
+    if (to->name.empty() && to->def()) to->name = from->name;
+    if (to->def() && !to->def()->is("stablehlo.constant")) merge_origins(to->def()->origins, op->origins);
+    from->replace_all_uses_with(to);
+  }
+  op->parent()->erase(op);
+}
+
+const Literal* constant_of(const Value* v) {
+  return v->def() && v->def()->is("stablehlo.constant") ? &v->def()->lit("value") : nullptr;
+}
+
+std::optional<double> splat_of(const Value* v) {
+  while (v->def() && (v->def()->is("stablehlo.broadcast_in_dim") || v->def()->is("stablehlo.reshape")))
+    v = v->def()->operand();
+  const Literal* l = constant_of(v);
+  if (!l || is_complex(l->dtype()) || l->size() == 0 || !l->is_splat()) return std::nullopt;
+  return l->as_f64(0);
+}
+
+Op* def_of(const Value* v, std::string_view name) {
+  return v->def() && v->def()->is(name) ? v->def() : nullptr;
+}
+
+Op* only_def_of(const Value* v, std::string_view name) {
+  return v->users().size() == 1 ? def_of(v, name) : nullptr;
+}
+
+Op* prim_of(const Value* v, Prim p) {
+  return v->def() && v->def()->def->prim == p ? v->def() : nullptr;
+}
+
+namespace {
+void collect(Block& b, std::vector<Op*>& out) {
+  for (auto& op : b.ops) {
+    out.push_back(op.get());
+    for (int i = 0; i < op->num_regions(); ++i) collect(*op->region(i), out);
+  }
+}
+}  // namespace
+
+void for_each_op(Module& m, const std::function<void(Op*)>& f) {
+  std::vector<Op*> ops;
+  for (auto& fn : m.functions) collect(fn->body, ops);
+  for (Op* op : ops) f(op);
+}
+
+bool has_side_effect(const Op& op) {
+  if (op.def->kind == OpKind::Terminator || op.is("tenfold.bind_symbol")) return true;
+  if (op.is("stablehlo.custom_call")) return op.flag("has_side_effect");
+  bool nested = false;
+  for (int i = 0; i < op.num_regions() && !nested; ++i)
+    walk(*op.region(i), [&](const Op* o) {
+      nested |= o->def->kind != OpKind::Terminator && has_side_effect(*o);
+    });
+  // A loop's body may bind symbols of its own; they die with it.
+  return nested && op.num_results() == 0;
+}
+
+void erase_dead(Op* op) {
+  std::vector<Value*> operands = op->operands();
+  op->parent()->erase(op);
+  for (Value* v : operands) {
+    Op* d = v->def();
+    if (!d || has_side_effect(*d)) continue;
+    bool used = false;
+    for (int i = 0; i < d->num_results(); ++i) used |= d->result(i)->has_users();
+    if (!used) erase_dead(d);
+  }
+}
+
+}  // namespace tenfold
