@@ -37,8 +37,8 @@ std::shared_ptr<const std::string> constant_blob(const Lowered& l) {
 
 Result<std::unique_ptr<Module>> load_model(const std::string& path, const CompileOptions& options) {
   if (path.ends_with(".mlir")) {
-    TF_ASSIGN(std::string text, read_file(path));
-    TF_ASSIGN(auto m, parse_stablehlo(text, path));
+    TF_ASSIGN(FileBytes file, map_file(path));
+    TF_ASSIGN(auto m, parse_stablehlo(file.text(), path));
     m->source = path;
     TF_TRY(verify(*m));
     return std::move(m);

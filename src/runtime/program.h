@@ -59,7 +59,7 @@ struct KernelInfo {
 
 struct Instr {
   enum class Op : uint8_t {
-    Call,        // kernel a on buffers args
+    Call,        // kernel a on buffers args; ints[0]: how many of them, from the first, are results
     BindSymbol,  // symbol a = i64 scalar in buffer args[0]; out of bounds: a run-time error
     BindShape,   // ints = (buffer, dim, symbol)*: symbols from buffers' actual shapes
     Copy,        // args[1] <- args[0]; same type; a dynamic destination takes the actual shape

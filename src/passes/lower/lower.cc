@@ -203,7 +203,7 @@ class Lowering {
       for (const auto& r : repacks)
         args[r.param] = repacked(k.params[r.param]->def()->lit("value"), r);
     }
-    add_call(id, std::move(k), std::move(args), work);
+    add_call(id, std::move(k), std::move(args), root.num_results(), work);
     return ok_status();
   }
 
@@ -214,7 +214,8 @@ class Lowering {
     return constants_[key] = constant_buffer(repack(l, r), "");
   }
 
-  void add_call(int id, EmittedKernel k, std::vector<int32_t> args, const LoopCost& work) {
+  void add_call(int id, EmittedKernel k, std::vector<int32_t> args, int32_t results,
+                const LoopCost& work) {
     rt::KernelInfo info;
     info.name = k.kernel.name;
     info.origins = k.kernel.origins;
@@ -240,6 +241,7 @@ class Lowering {
     call.op = Instr::Op::Call;
     call.a = static_cast<int32_t>(out_.kernels.size());
     call.args = std::move(args);
+    call.ints = {results};
     out_.kernels.push_back(std::move(k.kernel));
     out_.program.kernels.push_back(std::move(info));
     emit(id, std::move(call));

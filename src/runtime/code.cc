@@ -1,0 +1,54 @@
+// Loading compiled code: a shared object from memory (through an anonymous file) or from disk.
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "runtime/executor.h"
+
+namespace tenfold::rt {
+namespace {
+
+Error load_error(const std::string& what) {
+  return Error{"code-load", "the compiled code cannot be loaded: " + what, {}, {}};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Code>> Code::from_file(const std::string& path) {
+  auto code = std::make_shared<Code>();
+  code->handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!code->handle_) {
+    const char* why = dlerror();
+    return load_error(why ? why : path);
+  }
+  return code;
+}
+
+Result<std::shared_ptr<Code>> Code::from_bytes(const std::string& shared_object) {
+  int fd = memfd_create("tenfold-code", MFD_CLOEXEC);
+  if (fd < 0) return load_error(std::strerror(errno));
+  for (size_t done = 0; done < shared_object.size();) {
+    ssize_t n = write(fd, shared_object.data() + done, shared_object.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      int e = errno;
+      close(fd);
+      return load_error(std::strerror(e));
+    }
+    done += static_cast<size_t>(n);
+  }
+  auto code = from_file("/proc/self/fd/" + std::to_string(fd));
+  close(fd);
+  return code;
+}
+
+Code::~Code() {
+  if (handle_) dlclose(handle_);
+}
+
+void* Code::find(const std::string& symbol) const { return dlsym(handle_, symbol.c_str()); }
+
+}  // namespace tenfold::rt

@@ -1,0 +1,42 @@
+// A pool for kernels of microseconds: workers spin briefly for the next one before they sleep.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace tenfold::rt {
+
+class ThreadPool {
+ public:
+  // `threads` in all, the caller's included; at least 1.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+
+  using Task = void (*)(void* context, int64_t begin, int64_t end, int worker);
+  // Splits [0, extent) into `parts` contiguous ranges, one a thread, and returns when all are done.
+  // A caller that finds the pool busy with another run does all parts itself: the values never
+  // depend on who computes them.
+  void run(int64_t extent, int parts, Task task, void* context);
+
+ private:
+  void work(int index);
+
+  std::vector<std::thread> workers_;
+  std::mutex busy_;
+  // One cache line each, so that waiting does not disturb working.
+  alignas(64) std::atomic<uint64_t> epoch_{0};
+  alignas(64) std::atomic<int> pending_{0};
+  alignas(64) std::atomic<bool> stop_{false};
+  int64_t extent_ = 0;
+  int parts_ = 0;
+  Task task_ = nullptr;
+  void* context_ = nullptr;
+};
+
+}  // namespace tenfold::rt
