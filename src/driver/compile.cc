@@ -1,7 +1,6 @@
 #include "driver/compile.h"
 
 #include <chrono>
-#include <cstring>
 
 #include "base/file.h"
 #include "frontends/onnx/import.h"
@@ -26,10 +25,13 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-std::shared_ptr<const std::string> constant_blob(const Lowered& l) {
+// Each constant is released once it is in the blob.
+std::shared_ptr<const std::string> constant_blob(Lowered& l) {
   auto blob = std::make_shared<std::string>(l.program.const_bytes, '\0');
-  for (const auto& c : l.constants)
-    std::memcpy(blob->data() + c.offset, c.value.bytes(), c.value.byte_count());
+  for (auto& c : l.constants) {
+    place(c, reinterpret_cast<std::byte*>(blob->data()));
+    c.value = Literal();
+  }
   return blob;
 }
 
@@ -109,9 +111,9 @@ Result<CompiledModel> compile(Module& m, const CompileOptions& options) {
   out.object = std::move(code.object);
   TF_ASSIGN(out.shared_object, backend->link_shared(out.object, out.target, exports));
   watch.stage("link");
+  out.constants = constant_blob(lowered);
   out.program = std::move(lowered.program);
   out.program.target = out.target.text;
-  out.constants = constant_blob(lowered);
   watch.stage("constants");
   return out;
 }
