@@ -111,6 +111,7 @@ Result<CompiledModel> compile(Module& m, const CompileOptions& options) {
   watch.stage("link");
   out.program = std::move(lowered.program);
   out.program.target = out.target.text;
+  out.program.features = out.target.features;
   out.constants = constant_blob(lowered);
   watch.stage("constants");
   return out;
