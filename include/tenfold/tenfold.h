@@ -30,6 +30,12 @@ extern "C" {
 
 #define TENFOLD_ABI_VERSION 1
 
+#if defined(__GNUC__)
+#define TENFOLD_API __attribute__((visibility("default")))
+#else
+#define TENFOLD_API
+#endif
+
 typedef enum {
   TENFOLD_OK = 0,
   TENFOLD_ERROR = 1,          /* the input is at fault; see tenfold_last_error() */
@@ -43,56 +49,61 @@ typedef struct tenfold_context tenfold_context;
 typedef struct tenfold_linked tenfold_linked;
 
 /* Of the library that runs; compare with TENFOLD_ABI_VERSION of the header. */
-uint32_t tenfold_abi_version(void);
-const char* tenfold_version(void); /* "0.1.0" */
+TENFOLD_API uint32_t tenfold_abi_version(void);
+TENFOLD_API const char* tenfold_version(void); /* "0.1.0" */
 
 /* Of the last call of this thread that failed: one line a problem. Never null. */
-const char* tenfold_last_error(void);
-const char* tenfold_last_error_id(void); /* "input-shape"; the first problem's */
+TENFOLD_API const char* tenfold_last_error(void);
+TENFOLD_API const char* tenfold_last_error_id(void); /* "input-shape"; the first problem's */
 
-/* --- models ------------------------------------------------------------------------------------ */
+/* --- models ------------------------------------------------------------------------------------
+ */
 
 /* A .tenfold package or a .so. Constants are mapped, not copied. */
-tenfold_status tenfold_model_load(const char* path, tenfold_model** out);
+TENFOLD_API tenfold_status tenfold_model_load(const char* path, tenfold_model** out);
 /* A package in memory, which must outlive the model: constants are used where they lie when `data`
  * is aligned to 64 bytes, else copied. */
-tenfold_status tenfold_model_load_memory(const void* data, size_t size, tenfold_model** out);
-tenfold_status tenfold_model_load_linked(const tenfold_linked* linked, tenfold_model** out);
+TENFOLD_API tenfold_status tenfold_model_load_memory(const void* data, size_t size,
+                                                     tenfold_model** out);
+TENFOLD_API tenfold_status tenfold_model_load_linked(const tenfold_linked* linked,
+                                                     tenfold_model** out);
 /* Contexts keep what they need of it, in any order of release. Null is fine. */
-void tenfold_model_release(tenfold_model* model);
+TENFOLD_API void tenfold_model_release(tenfold_model* model);
 
 typedef struct {
   const char* name;
   DLDataType dtype; /* types below 8 bits take one byte an element */
   int32_t ndim;
-  const int64_t* shape;           /* -1: open */
-  const char* const* dimension;   /* per dimension: "n", "2*n + 1", or the number as text */
+  const int64_t* shape;         /* -1: open */
+  const char* const* dimension; /* per dimension: "n", "2*n + 1", or the number as text */
 } tenfold_tensor_info;
 
 /* Strings and arrays live as long as the model. */
-const char* tenfold_model_name(const tenfold_model* model);
-const char* tenfold_model_target(const tenfold_model* model);
-size_t tenfold_model_input_count(const tenfold_model* model);
-size_t tenfold_model_output_count(const tenfold_model* model);
-tenfold_status tenfold_model_input(const tenfold_model* model, size_t index,
-                                   tenfold_tensor_info* out);
-tenfold_status tenfold_model_output(const tenfold_model* model, size_t index,
-                                    tenfold_tensor_info* out);
+TENFOLD_API const char* tenfold_model_name(const tenfold_model* model);
+TENFOLD_API const char* tenfold_model_target(const tenfold_model* model);
+TENFOLD_API size_t tenfold_model_input_count(const tenfold_model* model);
+TENFOLD_API size_t tenfold_model_output_count(const tenfold_model* model);
+TENFOLD_API tenfold_status tenfold_model_input(const tenfold_model* model, size_t index,
+                                               tenfold_tensor_info* out);
+TENFOLD_API tenfold_status tenfold_model_output(const tenfold_model* model, size_t index,
+                                                tenfold_tensor_info* out);
 /* The index, or -1. */
-int64_t tenfold_model_find_input(const tenfold_model* model, const char* name);
-int64_t tenfold_model_find_output(const tenfold_model* model, const char* name);
+TENFOLD_API int64_t tenfold_model_find_input(const tenfold_model* model, const char* name);
+TENFOLD_API int64_t tenfold_model_find_output(const tenfold_model* model, const char* name);
 /* Bounds of an open dimension by its name, both included; INT64_MAX: none. */
-tenfold_status tenfold_model_dimension_bounds(const tenfold_model* model, const char* name,
-                                              int64_t* min, int64_t* max);
+TENFOLD_API tenfold_status tenfold_model_dimension_bounds(const tenfold_model* model,
+                                                          const char* name, int64_t* min,
+                                                          int64_t* max);
 
-/* --- runs -------------------------------------------------------------------------------------- */
+/* --- runs --------------------------------------------------------------------------------------
+ */
 
 /* One call's state: memory for intermediate values, kept from run to run. `threads` 0: one for each
  * core. Contexts of one model with the same number share their threads; the results do not depend
  * on the number. */
-tenfold_status tenfold_context_create(const tenfold_model* model, int threads,
-                                      tenfold_context** out);
-void tenfold_context_release(tenfold_context* context);
+TENFOLD_API tenfold_status tenfold_context_create(const tenfold_model* model, int threads,
+                                                  tenfold_context** out);
+TENFOLD_API void tenfold_context_release(tenfold_context* context);
 
 /* Inputs and outputs in the model's order; arrays row-major without gaps, on the CPU, aligned to
  * their element. Inputs are only read.
@@ -100,14 +111,17 @@ void tenfold_context_release(tenfold_context* context);
  * An output whose `data` is set is written there, and its shape must be the right one. One whose
  * `data` is null is described: data, shape, dtype point into the context and hold until its next
  * run. `outputs` may be null, then tenfold_context_output() gives them. */
-tenfold_status tenfold_context_run(tenfold_context* context, const DLTensor* inputs,
-                                   size_t input_count, DLTensor* outputs, size_t output_count);
+TENFOLD_API tenfold_status tenfold_context_run(tenfold_context* context, const DLTensor* inputs,
+                                               size_t input_count, DLTensor* outputs,
+                                               size_t output_count);
 /* Output of the last run, as above. */
-tenfold_status tenfold_context_output(tenfold_context* context, size_t index, DLTensor* out);
+TENFOLD_API tenfold_status tenfold_context_output(tenfold_context* context, size_t index,
+                                                  DLTensor* out);
 /* Bytes that the context holds for intermediate values after the last run. */
-size_t tenfold_context_memory(const tenfold_context* context);
+TENFOLD_API size_t tenfold_context_memory(const tenfold_context* context);
 
-/* --- profile ----------------------------------------------------------------------------------- */
+/* --- profile -----------------------------------------------------------------------------------
+ */
 
 typedef struct {
   const char* kernel;
@@ -119,10 +133,10 @@ typedef struct {
 } tenfold_kernel_time;
 
 /* Starts (nonzero) or ends timing each kernel; starting clears. */
-void tenfold_context_set_profiling(tenfold_context* context, int on);
+TENFOLD_API void tenfold_context_set_profiling(tenfold_context* context, int on);
 /* Sums since profiling began, longest first; valid until the next call on this context. */
-tenfold_status tenfold_context_profile(tenfold_context* context, const tenfold_kernel_time** out,
-                                       size_t* count);
+TENFOLD_API tenfold_status tenfold_context_profile(tenfold_context* context,
+                                                   const tenfold_kernel_time** out, size_t* count);
 
 #ifdef __cplusplus
 }

@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::string_view kPackageMagic("TENFOLD\x1a", 8);
 constexpr std::string_view kTrailerMagic = "TFLDSO\x1a\x01";
-constexpr std::string_view kElfMagic = "\x7f"
-                                       "ELF";
+constexpr std::string_view kElfMagic =
+    "\x7f"
+    "ELF";
 constexpr size_t kHeaderBytes = 64, kEntryBytes = 32, kAlign = 64;
 constexpr uint32_t kMaxSections = 64;
 
@@ -34,7 +35,8 @@ void put(std::string& out, uint64_t v, int bytes) {
 uint64_t aligned(uint64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
 
 Error damaged(const std::string& what, const std::string& message) {
-  return {"bad-artifact", message + "; write the artifact again with `tenfold compile`", {what}, {}};
+  return {
+      "bad-artifact", message + "; write the artifact again with `tenfold compile`", {what}, {}};
 }
 
 struct Package {
@@ -64,8 +66,7 @@ Result<Package> read_package(std::span<const std::byte> bytes, const std::string
     return damaged(what, "found " + std::to_string(bytes.size()) + " bytes, the header says " +
                              std::to_string(total));
   }
-  if (count > kMaxSections)
-    return damaged(what, "found " + std::to_string(count) + " sections");
+  if (count > kMaxSections) return damaged(what, "found " + std::to_string(count) + " sections");
   TF_TRY(r.seek(kHeaderBytes));
   TF_ASSIGN(auto table, r.bytes(uint64_t{count} * kEntryBytes));
   if (check_sum(table) != table_sum) return damaged(what, "the table of sections is damaged");
@@ -86,10 +87,17 @@ Result<Package> read_package(std::span<const std::byte> bytes, const std::string
     if ((!constants || check_constants) && check_sum(content) != sum)
       return damaged(what, "section " + std::to_string(kind) + " is damaged");
     switch (static_cast<Section>(kind)) {
-      case Section::Program: program = content; break;
-      case Section::Constants: p.constants = content; break;
-      case Section::Code: p.code = content; break;
-      default: break;  // of a later writer, which says by the version when one is needed
+      case Section::Program:
+        program = content;
+        break;
+      case Section::Constants:
+        p.constants = content;
+        break;
+      case Section::Code:
+        p.code = content;
+        break;
+      default:
+        break;  // of a later writer, which says by the version when one is needed
     }
   }
   TF_ASSIGN(p.program, read_program(program, what));
@@ -100,10 +108,14 @@ Result<Package> read_package(std::span<const std::byte> bytes, const std::string
 
 std::string machine_name(uint16_t e_machine) {
   switch (e_machine) {
-    case 62: return "x86-64";
-    case 183: return "AArch64";
-    case 243: return "RISC-V";
-    default: return "machine " + std::to_string(e_machine);
+    case 62:
+      return "x86-64";
+    case 183:
+      return "AArch64";
+    case 243:
+      return "RISC-V";
+    default:
+      return "machine " + std::to_string(e_machine);
   }
 }
 
@@ -151,7 +163,8 @@ Result<std::shared_ptr<const Executable>> make(Package p, std::shared_ptr<const 
     if (!copy) return Error{"out-of-memory", "no memory for the model's constants", {what}, {}};
     std::memcpy(copy, constants, p.constants.size());
     constants = static_cast<const std::byte*>(copy);
-    owner = std::shared_ptr<const void>(copy, [](const void* q) { std::free(const_cast<void*>(q)); });
+    owner =
+        std::shared_ptr<const void>(copy, [](const void* q) { std::free(const_cast<void*>(q)); });
   }
   return Executable::create(std::move(p.program), constants, std::move(owner), std::move(code));
 }
@@ -259,7 +272,8 @@ std::string so_trailer(std::span<const std::byte> shared_object) {
 }
 
 bool looks_like_artifact(std::span<const std::byte> bytes) {
-  std::string_view s(reinterpret_cast<const char*>(bytes.data()), std::min<size_t>(bytes.size(), 8));
+  std::string_view s(reinterpret_cast<const char*>(bytes.data()),
+                     std::min<size_t>(bytes.size(), 8));
   return s.starts_with(kElfMagic) || s.starts_with(kPackageMagic.substr(0, 7));
 }
 
@@ -275,8 +289,8 @@ Result<std::shared_ptr<const Executable>> load_package(std::span<const std::byte
                                                        const std::string& what) {
   TF_ASSIGN(Package p, read_package(bytes, what, true));
   TF_TRY(check_elf(p.code, what));
-  TF_ASSIGN(auto code, Code::from_bytes({reinterpret_cast<const char*>(p.code.data()),
-                                         p.code.size()}));
+  TF_ASSIGN(auto code,
+            Code::from_bytes({reinterpret_cast<const char*>(p.code.data()), p.code.size()}));
   return make(std::move(p), std::move(owner), std::move(code), what);
 }
 

@@ -1,5 +1,6 @@
 // include/tenfold/tenfold.h on the runtime's classes. No exception leaves a function.
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <new>
@@ -238,8 +239,7 @@ tenfold_status tenfold_context_create(const tenfold_model* model, int threads,
   if (threads < 0 || threads > 1024)
     return bad_argument("tenfold_context_create: threads must be from 0 to 1024");
   return guarded([&] {
-    if (threads == 0)
-      threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    if (threads == 0) threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     auto c = std::make_unique<tenfold_context>();
     c->shared = model->shared;
     c->context = std::make_unique<rt::Context>(c->shared->exe, c->shared->pool(threads));
@@ -262,8 +262,8 @@ tenfold_status tenfold_context_run(tenfold_context* c, const DLTensor* inputs, s
     }
     if (outputs && output_count != s.outputs.size()) {
       return fail(TENFOLD_ERROR, "output-count",
-                  "the model gives " + std::to_string(s.outputs.size()) + " outputs, got room for " +
-                      std::to_string(output_count));
+                  "the model gives " + std::to_string(s.outputs.size()) +
+                      " outputs, got room for " + std::to_string(output_count));
     }
     Errors errors;
     c->views.resize(input_count);
@@ -356,9 +356,8 @@ tenfold_status tenfold_context_profile(tenfold_context* c, const tenfold_kernel_
       k.threads = std::max(k.threads, t.threads);
     }
     std::erase_if(sums, [](const auto& k) { return k.calls == 0; });
-    std::stable_sort(sums.begin(), sums.end(), [](const auto& a, const auto& b) {
-      return a.nanoseconds > b.nanoseconds;
-    });
+    std::stable_sort(sums.begin(), sums.end(),
+                     [](const auto& a, const auto& b) { return a.nanoseconds > b.nanoseconds; });
     c->sums = std::move(sums);
     *out = c->sums.data();
     *count = c->sums.size();

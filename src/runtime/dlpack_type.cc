@@ -5,20 +5,34 @@ namespace {
 
 uint8_t code(DType t) {
   switch (t) {
-    case DType::Bool: return kDLBool;
-    case DType::F8E3M4: return kDLFloat8_e3m4;
-    case DType::F8E4M3: return kDLFloat8_e4m3;
-    case DType::F8E4M3B11FNUZ: return kDLFloat8_e4m3b11fnuz;
-    case DType::F8E4M3FN: return kDLFloat8_e4m3fn;
-    case DType::F8E4M3FNUZ: return kDLFloat8_e4m3fnuz;
-    case DType::F8E5M2: return kDLFloat8_e5m2;
-    case DType::F8E5M2FNUZ: return kDLFloat8_e5m2fnuz;
-    case DType::F8E8M0FNU: return kDLFloat8_e8m0fnu;
-    case DType::F6E2M3FN: return kDLFloat6_e2m3fn;
-    case DType::F6E3M2FN: return kDLFloat6_e3m2fn;
-    case DType::F4E2M1FN: return kDLFloat4_e2m1fn;
-    case DType::BF16: return kDLBfloat;
-    default: break;
+    case DType::Bool:
+      return kDLBool;
+    case DType::F8E3M4:
+      return kDLFloat8_e3m4;
+    case DType::F8E4M3:
+      return kDLFloat8_e4m3;
+    case DType::F8E4M3B11FNUZ:
+      return kDLFloat8_e4m3b11fnuz;
+    case DType::F8E4M3FN:
+      return kDLFloat8_e4m3fn;
+    case DType::F8E4M3FNUZ:
+      return kDLFloat8_e4m3fnuz;
+    case DType::F8E5M2:
+      return kDLFloat8_e5m2;
+    case DType::F8E5M2FNUZ:
+      return kDLFloat8_e5m2fnuz;
+    case DType::F8E8M0FNU:
+      return kDLFloat8_e8m0fnu;
+    case DType::F6E2M3FN:
+      return kDLFloat6_e2m3fn;
+    case DType::F6E3M2FN:
+      return kDLFloat6_e3m2fn;
+    case DType::F4E2M1FN:
+      return kDLFloat4_e2m1fn;
+    case DType::BF16:
+      return kDLBfloat;
+    default:
+      break;
   }
   if (is_complex(t)) return kDLComplex;
   if (is_float(t)) return kDLFloat;

@@ -10,13 +10,20 @@ using Op = SizeExpr::Op;
 int64_t apply(Op op, int64_t a, int64_t b) {
   auto u = [](int64_t v) { return static_cast<uint64_t>(v); };
   switch (op) {
-    case Op::Add: return static_cast<int64_t>(u(a) + u(b));
-    case Op::Sub: return static_cast<int64_t>(u(a) - u(b));
-    case Op::Mul: return static_cast<int64_t>(u(a) * u(b));
-    case Op::FloorDiv: return b ? a / b - (a % b != 0 && (a < 0) != (b < 0)) : 0;
-    case Op::Mod: return b ? (a % b + b) % b : 0;
-    case Op::Min: return std::min(a, b);
-    default: return std::max(a, b);
+    case Op::Add:
+      return static_cast<int64_t>(u(a) + u(b));
+    case Op::Sub:
+      return static_cast<int64_t>(u(a) - u(b));
+    case Op::Mul:
+      return static_cast<int64_t>(u(a) * u(b));
+    case Op::FloorDiv:
+      return b ? a / b - (a % b != 0 && (a < 0) != (b < 0)) : 0;
+    case Op::Mod:
+      return b ? (a % b + b) % b : 0;
+    case Op::Min:
+      return std::min(a, b);
+    default:
+      return std::max(a, b);
   }
 }
 
@@ -94,22 +101,38 @@ std::string size_text(const SizeExpr& e, const Program& p) {
     }
     switch (s.op) {
       case Op::Add:
-        if (a.number && a.value == 0) a = b;
-        else if (b.number && b.value == 0) break;
+        if (a.number && a.value == 0)
+          a = b;
+        else if (b.number && b.value == 0)
+          break;
         else if (b.number && b.value < 0 && b.value != INT64_MIN)
           a = {a.text + " - " + std::to_string(-b.value), 0};
-        else a = {a.text + " + " + b.text, 0};
+        else
+          a = {a.text + " + " + b.text, 0};
         break;
-      case Op::Sub: a = {a.text + " - " + in(b, 1), 0}; break;
+      case Op::Sub:
+        a = {a.text + " - " + in(b, 1), 0};
+        break;
       case Op::Mul:
-        if (a.number && a.value == 1) a = b;
-        else if (b.number && b.value == 1) break;
-        else a = {in(a, 1) + "*" + in(b, 2), 1};
+        if (a.number && a.value == 1)
+          a = b;
+        else if (b.number && b.value == 1)
+          break;
+        else
+          a = {in(a, 1) + "*" + in(b, 2), 1};
         break;
-      case Op::FloorDiv: a = {"floordiv(" + a.text + ", " + b.text + ")"}; break;
-      case Op::Mod: a = {"mod(" + a.text + ", " + b.text + ")"}; break;
-      case Op::Min: a = {"min(" + a.text + ", " + b.text + ")"}; break;
-      default: a = {"max(" + a.text + ", " + b.text + ")"}; break;
+      case Op::FloorDiv:
+        a = {"floordiv(" + a.text + ", " + b.text + ")"};
+        break;
+      case Op::Mod:
+        a = {"mod(" + a.text + ", " + b.text + ")"};
+        break;
+      case Op::Min:
+        a = {"min(" + a.text + ", " + b.text + ")"};
+        break;
+      default:
+        a = {"max(" + a.text + ", " + b.text + ")"};
+        break;
     }
   }
   return stack.empty() ? "" : stack.back().text;
