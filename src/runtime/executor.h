@@ -88,6 +88,7 @@ class Context {
   // when the context does not own it as a whole, and the view has to be copied.
   std::shared_ptr<void> take_output(size_t i);
 
+  const Executable& executable() const { return *exe_; }
   int64_t arena_bytes() const { return arena_size_; }
   std::vector<KernelTime>* profile = nullptr;  // appended to when set
   // Fetches intermediate values: called with each buffer a kernel has just written.
