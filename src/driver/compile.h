@@ -1,4 +1,5 @@
-// From a model file to a compiled model: import, graph pipeline, lowering, code generation, linking.
+// From a model file to a compiled model: import, graph pipeline, lowering, code generation,
+// linking.
 #pragma once
 
 #include <map>
@@ -47,8 +48,7 @@ Result<std::unique_ptr<Module>> load_model(const std::string& path, const Compil
 // The same from memory. `owner` keeps the bytes alive; `name` stands in messages and its suffix
 // counts; `folder` is where external data may lie, empty: nowhere.
 Result<std::unique_ptr<Module>> load_model_bytes(std::span<const std::byte> bytes,
-                                                 const std::string& name,
-                                                 const std::string& folder,
+                                                 const std::string& name, const std::string& folder,
                                                  const CompileOptions& options);
 // Compiles `m` in place (it is consumed: passes rewrite it).
 Result<CompiledModel> compile(Module& m, const CompileOptions& options);

@@ -39,10 +39,11 @@ Result<ModelFormat> model_format(const std::string& path) {
 Error unsupported_format(ModelFormat format, const std::string& path) {
   switch (format) {
     case ModelFormat::StableHloBytecode:
-      return {"format-not-in-build",
-              "found MLIR bytecode, which this build does not read; give the StableHLO text (.mlir)",
-              {path},
-              {}};
+      return {
+          "format-not-in-build",
+          "found MLIR bytecode, which this build does not read; give the StableHLO text (.mlir)",
+          {path},
+          {}};
     case ModelFormat::TfLite:
       return {"format-not-in-build",
               "found a TFLite model, which this build does not read; export it to ONNX",

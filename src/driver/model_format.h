@@ -14,8 +14,8 @@ enum class ModelFormat : uint8_t {
   StableHlo,          // text
   StableHloBytecode,  // .bc
   TfLite,
-  Trees,              // XGBoost .json .ubj, LightGBM .txt
-  Artifact,           // .tenfold, .so
+  Trees,     // XGBoost .json .ubj, LightGBM .txt
+  Artifact,  // .tenfold, .so
   Unknown,
 };
 

@@ -37,8 +37,8 @@ __attribute__((target("avx512f"))) void steps_avx512() {
   TF_EACH16(F)
 #undef F
   for (int i = 0; i < kSteps; ++i) {
-#define F(r)                            \
-  a[r] = _mm512_fmadd_ps(a[r], b, c);   \
+#define F(r)                          \
+  a[r] = _mm512_fmadd_ps(a[r], b, c); \
   asm volatile("" : "+v"(a[r]));
     TF_EACH16(F)
 #undef F
@@ -67,8 +67,8 @@ void steps_sse() {
   TF_EACH10(F)
 #undef F
   for (int i = 0; i < kSteps; ++i) {
-#define F(r)                                    \
-  a[r] = _mm_add_ps(_mm_mul_ps(a[r], b), c);    \
+#define F(r)                                 \
+  a[r] = _mm_add_ps(_mm_mul_ps(a[r], b), c); \
   asm volatile("" : "+x"(a[r]));
     TF_EACH10(F)
 #undef F
@@ -81,8 +81,8 @@ void steps_neon() {
   TF_EACH16(F)
 #undef F
   for (int i = 0; i < kSteps; ++i) {
-#define F(r)                        \
-  a[r] = vfmaq_f32(c, a[r], b);     \
+#define F(r)                    \
+  a[r] = vfmaq_f32(c, a[r], b); \
   asm volatile("" : "+w"(a[r]));
     TF_EACH16(F)
 #undef F
@@ -93,8 +93,8 @@ void steps_scalar() {
   float a[16];
   for (float& v : a) v = 1;
   for (int i = 0; i < kSteps; ++i) {
-#define F(r)                               \
-  a[r] = a[r] * 0.999999f + 1e-7f;         \
+#define F(r)                       \
+  a[r] = a[r] * 0.999999f + 1e-7f; \
   asm volatile("" : "+m"(a[r]));
     TF_EACH16(F)
 #undef F

@@ -93,8 +93,7 @@ Status Session::save(const std::string& path, const std::string& form) const {
   for (const auto& k : m.program.kernels)
     for (const auto& phase : k.phases) functions.push_back(phase.symbol);
   if (kind == "so") {
-    TF_ASSIGN(std::string object,
-              embed_package(m.object, rt::kLinkedSymbol, functions, package));
+    TF_ASSIGN(std::string object, embed_package(m.object, rt::kLinkedSymbol, functions, package));
     package = {};
     const Backend* backend = find_backend(m.target.backend);
     TF_CHECK(backend, "the target of a compiled model has a backend");
@@ -106,8 +105,7 @@ Status Session::save(const std::string& path, const std::string& form) const {
     return file.commit();
   }
   std::string id = c_identifier(file_stem(path));
-  TF_ASSIGN(std::string object,
-            embed_package(m.object, "tenfold_model_" + id, functions, package));
+  TF_ASSIGN(std::string object, embed_package(m.object, "tenfold_model_" + id, functions, package));
   std::string header = path;
   if (file_suffix(path) == ".o") header.resize(header.size() - 2);
   header += ".h";

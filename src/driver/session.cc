@@ -109,6 +109,18 @@ Result<std::shared_ptr<Session>> Session::open(ModelSource source, SessionOption
   return s;
 }
 
+Result<std::shared_ptr<Session>> Session::compile_only(ModelSource source, SessionOptions options) {
+  auto start = Clock::now();
+  std::shared_ptr<Session> s(new Session());
+  s->source_ = std::move(source);
+  s->options_ = std::move(options);
+  TF_ASSIGN(auto module, s->source_.load(s->options_.compile));
+  TF_ASSIGN(CompiledModel c, compile(*module, s->options_.compile));
+  s->compiled_ = std::make_unique<CompiledModel>(std::move(c));
+  s->compile_seconds_ = since(start);
+  return s;
+}
+
 Result<std::shared_ptr<Session>> Session::from_module(Module& m, SessionOptions options) {
   auto start = Clock::now();
   std::shared_ptr<Session> s(new Session());

@@ -43,6 +43,8 @@ class Session {
   // lengths of sequences, ranks, which inputs with a default are arguments.
   static Result<std::shared_ptr<Session>> open(ModelSource source, SessionOptions options,
                                                const std::vector<NamedLiteral>& given = {});
+  // Compiles for save() and loads nothing: the target may be another machine. Not to be run.
+  static Result<std::shared_ptr<Session>> compile_only(ModelSource source, SessionOptions options);
   // From a module made elsewhere; it is consumed.
   static Result<std::shared_ptr<Session>> from_module(Module& m, SessionOptions options);
 

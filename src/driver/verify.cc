@@ -66,11 +66,19 @@ Result<std::vector<Literal>> run_with_outputs(const Module& m, const std::vector
 
 double allowed_error(DType t) {
   switch (t) {
-    case DType::F32: case DType::F64: case DType::C64: case DType::C128: return 1e-4;
-    case DType::F16: return 0x1p-10;
-    case DType::BF16: return 0x1p-7;
-    case DType::F8E8M0FNU: return 1;
-    default: return is_float(t) ? std::ldexp(1.0, -format_of(t).man_bits) : 0;
+    case DType::F32:
+    case DType::F64:
+    case DType::C64:
+    case DType::C128:
+      return 1e-4;
+    case DType::F16:
+      return 0x1p-10;
+    case DType::BF16:
+      return 0x1p-7;
+    case DType::F8E8M0FNU:
+      return 1;
+    default:
+      return is_float(t) ? std::ldexp(1.0, -format_of(t).man_bits) : 0;
   }
 }
 
@@ -153,8 +161,7 @@ Result<VerifyReport> verify_outputs(const Session& session, const std::vector<Li
   while (low < high) {
     size_t middle = (low + high) / 2;
     auto one = run_with_outputs(*module, {middle}, session.options(), inputs);
-    if (!one.ok() || !truth.count(values[middle]) ||
-        matches((*one)[0], truth.at(values[middle]))) {
+    if (!one.ok() || !truth.count(values[middle]) || matches((*one)[0], truth.at(values[middle]))) {
       low = middle + 1;
       continue;
     }
@@ -210,8 +217,10 @@ Result<BisectReport> bisect_passes(const Session& session, const std::vector<Lit
   while (low < high) {
     int middle = (low + high) / 2;
     TF_ASSIGN(bool bad, wrong(middle, -1));
-    if (bad) high = middle;
-    else low = middle + 1;
+    if (bad)
+      high = middle;
+    else
+      low = middle + 1;
   }
   report.passes = low;
   if (low > 0 && static_cast<size_t>(low) <= session.compiled()->report.passes.size())
