@@ -37,18 +37,21 @@ To cast_value(From x) {
   } else if constexpr (std::is_floating_point_v<From>) {
     using R = IntRange<To>;
     constexpr int kMagBits = R::kBits - (R::kSigned ? 1 : 0);
-    constexpr From kEnd = static_cast<From>(static_cast<long double>(uint64_t{1} << (kMagBits - 1)) * 2);
+    constexpr From kEnd =
+        static_cast<From>(static_cast<long double>(uint64_t{1} << (kMagBits - 1)) * 2);
     constexpr From kBegin = R::kSigned ? -kEnd : From(0);
     constexpr uint64_t kMax = ~uint64_t{0} >> (64 - kMagBits);
     constexpr int64_t kMin = R::kSigned ? -static_cast<int64_t>(kMax) - 1 : 0;
     if constexpr (is_small_int<To>::value) {
-      return x != x ? To(0) : x < kBegin ? To(kMin) : x >= kEnd ? To(int64_t(kMax))
-                                                                : To(static_cast<int64_t>(x));
+      return x != x       ? To(0)
+             : x < kBegin ? To(kMin)
+             : x >= kEnd  ? To(int64_t(kMax))
+                          : To(static_cast<int64_t>(x));
     } else {
-      return x != x        ? To(0)
-             : x < kBegin  ? static_cast<To>(kMin)
-             : x >= kEnd   ? static_cast<To>(kMax)
-                           : static_cast<To>(x);
+      return x != x       ? To(0)
+             : x < kBegin ? static_cast<To>(kMin)
+             : x >= kEnd  ? static_cast<To>(kMax)
+                          : static_cast<To>(x);
     }
   } else if constexpr (is_small_int<To>::value) {
     return To(static_cast<int64_t>(x));
@@ -61,28 +64,64 @@ To cast_value(From x) {
 template <class F>
 bool with_source(DType t, F&& f) {
   switch (t) {
-    case DType::Bool: f(bool{}); return true;
-    case DType::I2: case DType::I4: case DType::I8: f(int8_t{}); return true;
-    case DType::U2: case DType::U4: case DType::U8: f(uint8_t{}); return true;
-    case DType::I16: f(int16_t{}); return true;
-    case DType::I32: f(int32_t{}); return true;
-    case DType::I64: f(int64_t{}); return true;
-    case DType::U16: f(uint16_t{}); return true;
-    case DType::U32: f(uint32_t{}); return true;
-    case DType::U64: f(uint64_t{}); return true;
-    case DType::F32: f(float{}); return true;
-    case DType::F64: f(double{}); return true;
-    default: return false;
+    case DType::Bool:
+      f(bool{});
+      return true;
+    case DType::I2:
+    case DType::I4:
+    case DType::I8:
+      f(int8_t{});
+      return true;
+    case DType::U2:
+    case DType::U4:
+    case DType::U8:
+      f(uint8_t{});
+      return true;
+    case DType::I16:
+      f(int16_t{});
+      return true;
+    case DType::I32:
+      f(int32_t{});
+      return true;
+    case DType::I64:
+      f(int64_t{});
+      return true;
+    case DType::U16:
+      f(uint16_t{});
+      return true;
+    case DType::U32:
+      f(uint32_t{});
+      return true;
+    case DType::U64:
+      f(uint64_t{});
+      return true;
+    case DType::F32:
+      f(float{});
+      return true;
+    case DType::F64:
+      f(double{});
+      return true;
+    default:
+      return false;
   }
 }
 template <class F>
 bool with_target(DType t, F&& f) {
   switch (t) {
-    case DType::I2: f(SmallInt<2, true>{}); return true;
-    case DType::I4: f(SmallInt<4, true>{}); return true;
-    case DType::U2: f(SmallInt<2, false>{}); return true;
-    case DType::U4: f(SmallInt<4, false>{}); return true;
-    default: return with_source(t, f);
+    case DType::I2:
+      f(SmallInt<2, true>{});
+      return true;
+    case DType::I4:
+      f(SmallInt<4, true>{});
+      return true;
+    case DType::U2:
+      f(SmallInt<2, false>{});
+      return true;
+    case DType::U4:
+      f(SmallInt<4, false>{});
+      return true;
+    default:
+      return with_source(t, f);
   }
 }
 
@@ -156,9 +195,7 @@ void cast_to_small_float(DType from, DType to, const void* in, void* out, int64_
     return through<float>(
         n,
         [&](int64_t i, float* buf, int64_t k) { cast(from, DType::F32, at(in, from, i), buf, k); },
-        [&](float* buf, int64_t i, int64_t k) {
-          encode_small_floats(to, buf, at(out, to, i), k);
-        });
+        [&](float* buf, int64_t i, int64_t k) { encode_small_floats(to, buf, at(out, to, i), k); });
   }
   through<double>(
       n,
@@ -192,7 +229,9 @@ void cast(DType from, DType to, const void* in, void* out, int64_t n) {
     if (to == DType::F32) return decode_small_floats(from, in, static_cast<float*>(out), n);
     return through<float>(
         n,
-        [&](int64_t i, float* buf, int64_t k) { decode_small_floats(from, at(in, from, i), buf, k); },
+        [&](int64_t i, float* buf, int64_t k) {
+          decode_small_floats(from, at(in, from, i), buf, k);
+        },
         [&](float* buf, int64_t i, int64_t k) { cast(DType::F32, to, buf, at(out, to, i), k); });
   }
   if (is_small_float_type(to)) return cast_to_small_float(from, to, in, out, n);

@@ -67,8 +67,10 @@ void real_element(Accumulator& acc, int64_t i, T a, T b) {
                 finite && !equal ? ordinal_distance(a, b) : 0);
   } else {
     __int128 x, y;
-    if constexpr (is_small_int<T>::value) x = a.v, y = b.v;
-    else x = a, y = b;
+    if constexpr (is_small_int<T>::value)
+      x = a.v, y = b.v;
+    else
+      x = a, y = b;
     const __int128 d = x < y ? y - x : x - y;
     const double diff = static_cast<double>(d);
     acc.element(i, x == y, true, diff, static_cast<double>(y < 0 ? -y : y), diff);
@@ -83,9 +85,9 @@ void complex_element(Accumulator& acc, int64_t i, std::complex<R> a, std::comple
                       std::isfinite(b.real()) && std::isfinite(b.imag());
   const double diff =
       std::hypot(double{a.real()} - double{b.real()}, double{a.imag()} - double{b.imag()});
-  const double ulp = finite ? std::max(ordinal_distance(a.real(), b.real()),
-                                       ordinal_distance(a.imag(), b.imag()))
-                            : 0;
+  const double ulp =
+      finite ? std::max(ordinal_distance(a.real(), b.real()), ordinal_distance(a.imag(), b.imag()))
+             : 0;
   acc.element(i, equal, finite, diff, std::hypot(double{b.real()}, double{b.imag()}), ulp);
 }
 

@@ -132,17 +132,18 @@ struct DimOps {
   }
   static Dim from_term(Term t) {
     Dim d;
-    if (t.atoms.empty()) d.constant_ = t.coeff;
-    else if (t.coeff != 0) d.terms_.push_back(std::move(t));
+    if (t.atoms.empty())
+      d.constant_ = t.coeff;
+    else if (t.coeff != 0)
+      d.terms_.push_back(std::move(t));
     return d;
   }
   static Dim opaque(AtomKind kind, const Dim& a, const Dim& b) {
     return from_atom(Atom{kind, nullptr, a, b});
   }
   static void normalize(std::vector<Term>& ts) {
-    std::sort(ts.begin(), ts.end(), [](const Term& a, const Term& b) {
-      return compare_atoms(a.atoms, b.atoms) < 0;
-    });
+    std::sort(ts.begin(), ts.end(),
+              [](const Term& a, const Term& b) { return compare_atoms(a.atoms, b.atoms) < 0; });
     size_t out = 0;
     for (size_t i = 0; i < ts.size();) {
       Term t = std::move(ts[i++]);
@@ -188,11 +189,16 @@ struct DimOps {
     if (a.kind == AtomKind::Symbol) return {a.symbol->min, a.symbol->max};
     const Range x = range(a.a, depth), y = range(a.b, depth);
     switch (a.kind) {
-      case AtomKind::FloorDiv: return floordiv_range(x, y);
-      case AtomKind::Mod: return mod_range(x, y);
-      case AtomKind::Min: return {std::min(x.lo, y.lo), std::min(x.hi, y.hi)};
-      case AtomKind::Max: return {std::max(x.lo, y.lo), std::max(x.hi, y.hi)};
-      case AtomKind::Symbol: break;
+      case AtomKind::FloorDiv:
+        return floordiv_range(x, y);
+      case AtomKind::Mod:
+        return mod_range(x, y);
+      case AtomKind::Min:
+        return {std::min(x.lo, y.lo), std::min(x.hi, y.hi)};
+      case AtomKind::Max:
+        return {std::max(x.lo, y.lo), std::max(x.hi, y.hi)};
+      case AtomKind::Symbol:
+        break;
     }
     return {kLo, kHi};
   }
@@ -230,7 +236,7 @@ struct DimOps {
       } else if (atom.kind == AtomKind::FloorDiv && atom.b.is_const() && atom.b.constant_ > 0) {
         const int64_t k = atom.b.constant_;
         const Dim scaled = mul(rest, Dim(k));
-        const Dim upper = add(scaled, atom.a, t.coeff);          // k * value if it were exact
+        const Dim upper = add(scaled, atom.a, t.coeff);  // k * value if it were exact
         const Dim lower = add(upper, Dim(k - 1), sat_mul(t.coeff, -1));
         const Dim& at_lo = t.coeff > 0 ? lower : upper;
         const Dim& at_hi = t.coeff > 0 ? upper : lower;
@@ -252,8 +258,10 @@ struct DimOps {
     Term q{{}, t.coeff / by.coeff};
     size_t j = 0;
     for (const AtomRef& a : t.atoms) {
-      if (j < by.atoms.size() && compare(*a, *by.atoms[j]) == 0) ++j;
-      else q.atoms.push_back(a);
+      if (j < by.atoms.size() && compare(*a, *by.atoms[j]) == 0)
+        ++j;
+      else
+        q.atoms.push_back(a);
     }
     if (j != by.atoms.size()) return std::nullopt;
     return q;
@@ -310,8 +318,8 @@ struct DimOps {
   }
   static bool saturated(const Dim& a) {
     auto ends = [](int64_t c) { return c == kLo || c == kHi; };
-    return ends(a.constant_) ||
-           std::any_of(a.terms_.begin(), a.terms_.end(), [&](const Term& t) { return ends(t.coeff); });
+    return ends(a.constant_) || std::any_of(a.terms_.begin(), a.terms_.end(),
+                                            [&](const Term& t) { return ends(t.coeff); });
   }
 
   static Dim floordiv_by(const Dim& a, int64_t k) {  // k >= 1
@@ -392,12 +400,11 @@ struct DimOps {
       }
       if (!dominated) kept.push_back(all[i]);
     }
-    std::sort(kept.begin(), kept.end(),
-              [](const Dim& x, const Dim& y) {
-                // A constant comes last: "min(n, 8)".
-                if (x.is_const() != y.is_const()) return y.is_const();
-                return compare(x, y) < 0;
-              });
+    std::sort(kept.begin(), kept.end(), [](const Dim& x, const Dim& y) {
+      // A constant comes last: "min(n, 8)".
+      if (x.is_const() != y.is_const()) return y.is_const();
+      return compare(x, y) < 0;
+    });
     Dim r = kept[0];
     for (size_t i = 1; i < kept.size(); ++i) r = opaque(kind, r, kept[i]);
     return r;
@@ -410,11 +417,16 @@ struct DimOps {
     const auto y = a.b.eval(env);
     if (!x || !y) return std::nullopt;
     switch (a.kind) {
-      case AtomKind::FloorDiv: return *y == 0 ? std::nullopt : std::optional(floor_div(*x, *y));
-      case AtomKind::Mod: return *y == 0 ? std::nullopt : std::optional(floor_mod(*x, *y));
-      case AtomKind::Min: return std::min(*x, *y);
-      case AtomKind::Max: return std::max(*x, *y);
-      case AtomKind::Symbol: break;
+      case AtomKind::FloorDiv:
+        return *y == 0 ? std::nullopt : std::optional(floor_div(*x, *y));
+      case AtomKind::Mod:
+        return *y == 0 ? std::nullopt : std::optional(floor_mod(*x, *y));
+      case AtomKind::Min:
+        return std::min(*x, *y);
+      case AtomKind::Max:
+        return std::max(*x, *y);
+      case AtomKind::Symbol:
+        break;
     }
     return std::nullopt;
   }
@@ -425,11 +437,16 @@ struct DimOps {
     }
     const Dim x = a.a.substitute(f), y = a.b.substitute(f);
     switch (a.kind) {
-      case AtomKind::FloorDiv: return floordiv(x, y);
-      case AtomKind::Mod: return mod(x, y);
-      case AtomKind::Min: return tenfold::min(x, y);
-      case AtomKind::Max: return tenfold::max(x, y);
-      case AtomKind::Symbol: break;
+      case AtomKind::FloorDiv:
+        return floordiv(x, y);
+      case AtomKind::Mod:
+        return mod(x, y);
+      case AtomKind::Min:
+        return tenfold::min(x, y);
+      case AtomKind::Max:
+        return tenfold::max(x, y);
+      case AtomKind::Symbol:
+        break;
     }
     return {};
   }
@@ -488,8 +505,8 @@ void Dim::collect_symbols(std::vector<SymbolRef>& out) const {
   for (const Term& t : terms_) {
     for (const AtomRef& a : t.atoms) {
       if (a->kind == AtomKind::Symbol) {
-        const bool seen = std::any_of(out.begin(), out.end(),
-                                      [&](const SymbolRef& s) { return s->name == a->symbol->name; });
+        const bool seen = std::any_of(
+            out.begin(), out.end(), [&](const SymbolRef& s) { return s->name == a->symbol->name; });
         if (!seen) out.push_back(a->symbol);
       } else {
         a->a.collect_symbols(out);

@@ -28,11 +28,20 @@ std::string symbol_text(const std::string& name) {
 std::string atom_text(const Dim::Atom& a) {
   const char* f = "";
   switch (a.kind) {
-    case Dim::AtomKind::Symbol: return symbol_text(a.symbol->name);
-    case Dim::AtomKind::FloorDiv: f = "floordiv"; break;
-    case Dim::AtomKind::Mod: f = "mod"; break;
-    case Dim::AtomKind::Min: f = "min"; break;
-    case Dim::AtomKind::Max: f = "max"; break;
+    case Dim::AtomKind::Symbol:
+      return symbol_text(a.symbol->name);
+    case Dim::AtomKind::FloorDiv:
+      f = "floordiv";
+      break;
+    case Dim::AtomKind::Mod:
+      f = "mod";
+      break;
+    case Dim::AtomKind::Min:
+      f = "min";
+      break;
+    case Dim::AtomKind::Max:
+      f = "max";
+      break;
   }
   return std::string(f) + "(" + a.a.str() + ", " + a.b.str() + ")";
 }
@@ -172,8 +181,10 @@ std::string Dim::str() const {
   std::string s;
   // The magnitude as unsigned: -INT64_MIN has none that is signed.
   auto sign = [&](int64_t c) {
-    if (s.empty()) s += c < 0 ? "-" : "";
-    else s += c < 0 ? " - " : " + ";
+    if (s.empty())
+      s += c < 0 ? "-" : "";
+    else
+      s += c < 0 ? " - " : " + ";
     return c < 0 ? 0 - static_cast<uint64_t>(c) : static_cast<uint64_t>(c);
   };
   for (const Term& t : terms_) {

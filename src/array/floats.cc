@@ -26,9 +26,13 @@ constexpr uint32_t encode(FloatFormat f, double v) {
   const uint64_t inf = uint64_t{0x7ff} << 52;
   if (mag > inf) {
     switch (f.nan) {
-      case Nan::Ieee: case Nan::AllOnes: return f.nan_code() | sign;
-      case Nan::NegZero: return f.nan_code();
-      case Nan::None: return f.nan_code() ^ sign;  // a zero of the other sign, as in ml_dtypes
+      case Nan::Ieee:
+      case Nan::AllOnes:
+        return f.nan_code() | sign;
+      case Nan::NegZero:
+        return f.nan_code();
+      case Nan::None:
+        return f.nan_code() ^ sign;  // a zero of the other sign, as in ml_dtypes
     }
   }
   uint64_t code = uint64_t{f.max_code()} + 1;
@@ -49,10 +53,14 @@ constexpr uint32_t encode(FloatFormat f, double v) {
   }
   if (code > f.max_code()) {
     switch (f.nan) {
-      case Nan::Ieee: return sign | (f.max_code() + 1);
-      case Nan::AllOnes: return sign | f.nan_code();
-      case Nan::NegZero: return f.nan_code();
-      case Nan::None: return sign | f.max_code();
+      case Nan::Ieee:
+        return sign | (f.max_code() + 1);
+      case Nan::AllOnes:
+        return sign | f.nan_code();
+      case Nan::NegZero:
+        return f.nan_code();
+      case Nan::None:
+        return sign | f.max_code();
     }
   }
   if (f.nan == Nan::NegZero && code == 0) return 0;
@@ -95,8 +103,10 @@ template <DType D>
 constexpr std::array<float, 256> make_table() {
   std::array<float, 256> t{};
   for (uint32_t i = 0; i < 256; ++i) {
-    if constexpr (D == DType::F8E8M0FNU) t[i] = decode_e8m0(i);
-    else t[i] = decode(format_of(D), i & ((2u << format_of(D).sign_shift()) - 1));
+    if constexpr (D == DType::F8E8M0FNU)
+      t[i] = decode_e8m0(i);
+    else
+      t[i] = decode(format_of(D), i & ((2u << format_of(D).sign_shift()) - 1));
   }
   return t;
 }
@@ -108,7 +118,8 @@ template <class F>
 decltype(auto) with_small(DType t, F&& f) {
   switch (t) {
 #define TENFOLD_CASE(d) \
-  case DType::d: return f.template operator()<DType::d>();
+  case DType::d:        \
+    return f.template operator()<DType::d>();
     TENFOLD_CASE(F4E2M1FN)
     TENFOLD_CASE(F6E2M3FN)
     TENFOLD_CASE(F6E3M2FN)
@@ -123,23 +134,31 @@ decltype(auto) with_small(DType t, F&& f) {
     TENFOLD_CASE(BF16)
     TENFOLD_CASE(F16)
 #undef TENFOLD_CASE
-    default: break;
+    default:
+      break;
   }
   check_failed(__FILE__, __LINE__, "small float type", std::string(name(t)));
 }
 
 template <DType D>
 float decode_one(uint16_t bits) {
-  if constexpr (D == DType::BF16) return bf16_to_f32(bits);
-  else if constexpr (D == DType::F16) return f16_to_f32(bits);
-  else return kTable<D>[bits & 0xff];
+  if constexpr (D == DType::BF16)
+    return bf16_to_f32(bits);
+  else if constexpr (D == DType::F16)
+    return f16_to_f32(bits);
+  else
+    return kTable<D>[bits & 0xff];
 }
 template <DType D, class T>
 uint16_t encode_one(T v) {
-  if constexpr (D == DType::F8E8M0FNU) return static_cast<uint16_t>(encode_e8m0(v));
-  else if constexpr (D == DType::BF16 && std::is_same_v<T, float>) return f32_to_bf16(v);
-  else if constexpr (D == DType::F16 && std::is_same_v<T, float>) return f32_to_f16(v);
-  else return static_cast<uint16_t>(encode(format_of(D), v));
+  if constexpr (D == DType::F8E8M0FNU)
+    return static_cast<uint16_t>(encode_e8m0(v));
+  else if constexpr (D == DType::BF16 && std::is_same_v<T, float>)
+    return f32_to_bf16(v);
+  else if constexpr (D == DType::F16 && std::is_same_v<T, float>)
+    return f32_to_f16(v);
+  else
+    return static_cast<uint16_t>(encode(format_of(D), v));
 }
 
 }  // namespace

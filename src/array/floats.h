@@ -25,17 +25,25 @@ struct FloatFormat {
   constexpr int sign_shift() const { return exp_bits + man_bits; }
   constexpr uint32_t nan_code() const {
     switch (nan) {
-      case Nan::Ieee: return (((1u << exp_bits) - 1) << man_bits) | (1u << (man_bits - 1));
-      case Nan::AllOnes: return (1u << sign_shift()) - 1;
-      case Nan::NegZero: case Nan::None: break;
+      case Nan::Ieee:
+        return (((1u << exp_bits) - 1) << man_bits) | (1u << (man_bits - 1));
+      case Nan::AllOnes:
+        return (1u << sign_shift()) - 1;
+      case Nan::NegZero:
+      case Nan::None:
+        break;
     }
     return 1u << sign_shift();
   }
   constexpr uint32_t max_code() const {  // largest finite magnitude
     switch (nan) {
-      case Nan::Ieee: return (((1u << exp_bits) - 1) << man_bits) - 1;
-      case Nan::AllOnes: return (1u << sign_shift()) - 2;
-      case Nan::NegZero: case Nan::None: break;
+      case Nan::Ieee:
+        return (((1u << exp_bits) - 1) << man_bits) - 1;
+      case Nan::AllOnes:
+        return (1u << sign_shift()) - 2;
+      case Nan::NegZero:
+      case Nan::None:
+        break;
     }
     return (1u << sign_shift()) - 1;
   }
@@ -45,19 +53,32 @@ struct FloatFormat {
 constexpr FloatFormat format_of(DType t) {
   using Nan = FloatFormat::Nan;
   switch (t) {
-    case DType::F4E2M1FN: return {2, 1, 1, Nan::None};
-    case DType::F6E2M3FN: return {2, 3, 1, Nan::None};
-    case DType::F6E3M2FN: return {3, 2, 3, Nan::None};
-    case DType::F8E3M4: return {3, 4, 3, Nan::Ieee};
-    case DType::F8E4M3: return {4, 3, 7, Nan::Ieee};
-    case DType::F8E4M3FN: return {4, 3, 7, Nan::AllOnes};
-    case DType::F8E4M3FNUZ: return {4, 3, 8, Nan::NegZero};
-    case DType::F8E4M3B11FNUZ: return {4, 3, 11, Nan::NegZero};
-    case DType::F8E5M2: return {5, 2, 15, Nan::Ieee};
-    case DType::F8E5M2FNUZ: return {5, 2, 16, Nan::NegZero};
-    case DType::BF16: return {8, 7, 127, Nan::Ieee};
-    case DType::F16: return {5, 10, 15, Nan::Ieee};
-    default: return {0, 0, 0, Nan::None};
+    case DType::F4E2M1FN:
+      return {2, 1, 1, Nan::None};
+    case DType::F6E2M3FN:
+      return {2, 3, 1, Nan::None};
+    case DType::F6E3M2FN:
+      return {3, 2, 3, Nan::None};
+    case DType::F8E3M4:
+      return {3, 4, 3, Nan::Ieee};
+    case DType::F8E4M3:
+      return {4, 3, 7, Nan::Ieee};
+    case DType::F8E4M3FN:
+      return {4, 3, 7, Nan::AllOnes};
+    case DType::F8E4M3FNUZ:
+      return {4, 3, 8, Nan::NegZero};
+    case DType::F8E4M3B11FNUZ:
+      return {4, 3, 11, Nan::NegZero};
+    case DType::F8E5M2:
+      return {5, 2, 15, Nan::Ieee};
+    case DType::F8E5M2FNUZ:
+      return {5, 2, 16, Nan::NegZero};
+    case DType::BF16:
+      return {8, 7, 127, Nan::Ieee};
+    case DType::F16:
+      return {5, 10, 15, Nan::Ieee};
+    default:
+      return {0, 0, 0, Nan::None};
   }
 }
 
@@ -107,15 +128,21 @@ struct SmallFloat {
   Bits bits = 0;
   SmallFloat() = default;
   explicit SmallFloat(float v) {
-    if constexpr (D == DType::BF16) bits = f32_to_bf16(v);
-    else if constexpr (D == DType::F16) bits = f32_to_f16(v);
-    else bits = static_cast<Bits>(encode_small_float(D, v));
+    if constexpr (D == DType::BF16)
+      bits = f32_to_bf16(v);
+    else if constexpr (D == DType::F16)
+      bits = f32_to_f16(v);
+    else
+      bits = static_cast<Bits>(encode_small_float(D, v));
   }
   explicit SmallFloat(double v) : bits(static_cast<Bits>(encode_small_float_f64(D, v))) {}
   explicit operator float() const {
-    if constexpr (D == DType::BF16) return bf16_to_f32(bits);
-    else if constexpr (D == DType::F16) return f16_to_f32(bits);
-    else return decode_small_float(D, bits);
+    if constexpr (D == DType::BF16)
+      return bf16_to_f32(bits);
+    else if constexpr (D == DType::F16)
+      return f16_to_f32(bits);
+    else
+      return decode_small_float(D, bits);
   }
 };
 using bf16 = SmallFloat<DType::BF16>;
@@ -151,36 +178,66 @@ struct is_small_int<SmallInt<B, Signed>> : std::true_type {};
 template <class F>
 decltype(auto) dispatch(DType t, F&& f) {
   switch (t) {
-    case DType::Bool: return f(bool{});
-    case DType::I2: return f(SmallInt<2, true>{});
-    case DType::I4: return f(SmallInt<4, true>{});
-    case DType::I8: return f(int8_t{});
-    case DType::I16: return f(int16_t{});
-    case DType::I32: return f(int32_t{});
-    case DType::I64: return f(int64_t{});
-    case DType::U2: return f(SmallInt<2, false>{});
-    case DType::U4: return f(SmallInt<4, false>{});
-    case DType::U8: return f(uint8_t{});
-    case DType::U16: return f(uint16_t{});
-    case DType::U32: return f(uint32_t{});
-    case DType::U64: return f(uint64_t{});
-    case DType::F4E2M1FN: return f(SmallFloat<DType::F4E2M1FN>{});
-    case DType::F6E2M3FN: return f(SmallFloat<DType::F6E2M3FN>{});
-    case DType::F6E3M2FN: return f(SmallFloat<DType::F6E3M2FN>{});
-    case DType::F8E3M4: return f(SmallFloat<DType::F8E3M4>{});
-    case DType::F8E4M3: return f(SmallFloat<DType::F8E4M3>{});
-    case DType::F8E4M3FN: return f(SmallFloat<DType::F8E4M3FN>{});
-    case DType::F8E4M3FNUZ: return f(SmallFloat<DType::F8E4M3FNUZ>{});
-    case DType::F8E4M3B11FNUZ: return f(SmallFloat<DType::F8E4M3B11FNUZ>{});
-    case DType::F8E5M2: return f(SmallFloat<DType::F8E5M2>{});
-    case DType::F8E5M2FNUZ: return f(SmallFloat<DType::F8E5M2FNUZ>{});
-    case DType::F8E8M0FNU: return f(SmallFloat<DType::F8E8M0FNU>{});
-    case DType::BF16: return f(bf16{});
-    case DType::F16: return f(f16{});
-    case DType::F32: return f(float{});
-    case DType::F64: return f(double{});
-    case DType::C64: return f(std::complex<float>{});
-    case DType::C128: return f(std::complex<double>{});
+    case DType::Bool:
+      return f(bool{});
+    case DType::I2:
+      return f(SmallInt<2, true>{});
+    case DType::I4:
+      return f(SmallInt<4, true>{});
+    case DType::I8:
+      return f(int8_t{});
+    case DType::I16:
+      return f(int16_t{});
+    case DType::I32:
+      return f(int32_t{});
+    case DType::I64:
+      return f(int64_t{});
+    case DType::U2:
+      return f(SmallInt<2, false>{});
+    case DType::U4:
+      return f(SmallInt<4, false>{});
+    case DType::U8:
+      return f(uint8_t{});
+    case DType::U16:
+      return f(uint16_t{});
+    case DType::U32:
+      return f(uint32_t{});
+    case DType::U64:
+      return f(uint64_t{});
+    case DType::F4E2M1FN:
+      return f(SmallFloat<DType::F4E2M1FN>{});
+    case DType::F6E2M3FN:
+      return f(SmallFloat<DType::F6E2M3FN>{});
+    case DType::F6E3M2FN:
+      return f(SmallFloat<DType::F6E3M2FN>{});
+    case DType::F8E3M4:
+      return f(SmallFloat<DType::F8E3M4>{});
+    case DType::F8E4M3:
+      return f(SmallFloat<DType::F8E4M3>{});
+    case DType::F8E4M3FN:
+      return f(SmallFloat<DType::F8E4M3FN>{});
+    case DType::F8E4M3FNUZ:
+      return f(SmallFloat<DType::F8E4M3FNUZ>{});
+    case DType::F8E4M3B11FNUZ:
+      return f(SmallFloat<DType::F8E4M3B11FNUZ>{});
+    case DType::F8E5M2:
+      return f(SmallFloat<DType::F8E5M2>{});
+    case DType::F8E5M2FNUZ:
+      return f(SmallFloat<DType::F8E5M2FNUZ>{});
+    case DType::F8E8M0FNU:
+      return f(SmallFloat<DType::F8E8M0FNU>{});
+    case DType::BF16:
+      return f(bf16{});
+    case DType::F16:
+      return f(f16{});
+    case DType::F32:
+      return f(float{});
+    case DType::F64:
+      return f(double{});
+    case DType::C64:
+      return f(std::complex<float>{});
+    case DType::C128:
+      return f(std::complex<double>{});
   }
   __builtin_unreachable();
 }

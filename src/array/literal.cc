@@ -133,9 +133,7 @@ std::complex<double> Literal::as_c128(int64_t i) const {
 }
 void Literal::set_f64(int64_t i, double v) { set_element(*this, DType::F64, i, v); }
 void Literal::set_i64(int64_t i, int64_t v) { set_element(*this, DType::I64, i, v); }
-void Literal::set_c128(int64_t i, std::complex<double> v) {
-  set_element(*this, DType::C128, i, v);
-}
+void Literal::set_c128(int64_t i, std::complex<double> v) { set_element(*this, DType::C128, i, v); }
 
 std::vector<int64_t> Literal::to_i64s() const {
   std::vector<int64_t> v(static_cast<size_t>(size_));

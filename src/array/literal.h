@@ -29,9 +29,9 @@ class Literal {
   // Views `bytes` (row-major, one byte per sub-byte element), kept alive by `owner`.
   static Literal borrow(DType dtype, std::vector<int64_t> dims, const std::byte* bytes,
                         std::shared_ptr<const void> owner);
-  static Literal scalar(DType dtype, double v);    // converted with convert()'s rules
+  static Literal scalar(DType dtype, double v);     // converted with convert()'s rules
   static Literal scalar_i(DType dtype, int64_t v);  // exact for 64-bit integers
-  template <class T>  // C++ storage type of the dtype; see CppType
+  template <class T>                                // C++ storage type of the dtype; see CppType
   static Literal from(DType dtype, std::vector<int64_t> dims, std::span<const T> values);
   static Literal i64s(const std::vector<int64_t>& values);  // rank 1
   // Every element set to the one of `scalar` (any literal of one element).
@@ -71,7 +71,7 @@ class Literal {
   // Bit-for-bit, NaN equal to NaN of any payload.
   bool same(const Literal& o) const;
   std::string str(int64_t max_elements = 16) const;  // "dense<[1, 2]> : tensor<2xi32>"-like
-  std::string sha256() const;  // of the bytes alone; hex
+  std::string sha256() const;                        // of the bytes alone; hex
 
  private:
   static const std::byte kZeroScalar[16];

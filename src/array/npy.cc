@@ -41,9 +41,12 @@ class HeaderParser {
         if (!text(h.descr)) return want("a type in quotes");
       } else if (key == "fortran_order") {
         if (std::exchange(seen_order, true)) return want("one 'fortran_order'");
-        if (word("True")) h.fortran = true;
-        else if (word("False")) h.fortran = false;
-        else return want("True or False");
+        if (word("True"))
+          h.fortran = true;
+        else if (word("False"))
+          h.fortran = false;
+        else
+          return want("True or False");
       } else if (key == "shape") {
         if (std::exchange(seen_shape, true)) return want("one 'shape'");
         if (!shape(h.dims)) return false;
@@ -153,15 +156,20 @@ std::optional<Stored> stored_type(const std::string& d, std::optional<DType> wan
     return fail("found an array of text, wanted numbers");
   }
   static constexpr std::pair<std::string_view, DType> kKinds[] = {
-      {"b1", DType::Bool}, {"?", DType::Bool},   {"i1", DType::I8},   {"i2", DType::I16},
-      {"i4", DType::I32},  {"i8", DType::I64},   {"u1", DType::U8},   {"u2", DType::U16},
-      {"u4", DType::U32},  {"u8", DType::U64},   {"f2", DType::F16},  {"f4", DType::F32},
-      {"f8", DType::F64},  {"c8", DType::C64},   {"c16", DType::C128},
+      {"b1", DType::Bool}, {"?", DType::Bool}, {"i1", DType::I8},    {"i2", DType::I16},
+      {"i4", DType::I32},  {"i8", DType::I64}, {"u1", DType::U8},    {"u2", DType::U16},
+      {"u4", DType::U32},  {"u8", DType::U64}, {"f2", DType::F16},   {"f4", DType::F32},
+      {"f8", DType::F64},  {"c8", DType::C64}, {"c16", DType::C128},
   };
   for (const auto& [k, t] : kKinds) {
     if (kind != k) continue;
     s.dtype = t;
     if (want && is_sub_byte_integer(*want) && (t == DType::I8 || t == DType::U8)) s.dtype = *want;
+    return s;
+  }
+  // The one narrow float that ml_dtypes marks as a float.
+  if (kind == "f1") {
+    s.dtype = DType::F8E5M2;
     return s;
   }
   if (kind == "V1" || kind == "V2") {
@@ -252,8 +260,8 @@ Result<Literal> read_npy(std::span<const std::byte> bytes, std::shared_ptr<const
   TF_ASSIGN(const uint8_t minor, r.read_u8());
   if (major < 1 || major > 3 || minor != 0) {
     return npy_error(r, "npy-header",
-                     "found format version " + std::to_string(major) + "." +
-                         std::to_string(minor) + ", wanted 1.0, 2.0 or 3.0");
+                     "found format version " + std::to_string(major) + "." + std::to_string(minor) +
+                         ", wanted 1.0, 2.0 or 3.0");
   }
   uint64_t length = 0;
   if (major == 1) {
@@ -317,29 +325,45 @@ Result<Literal> read_npy_file(const std::string& path, std::optional<DType> want
 namespace {
 std::string_view descr_of(DType t) {
   switch (t) {
-    case DType::Bool: return "|b1";
-    case DType::I8: return "|i1";
-    case DType::I16: return "<i2";
-    case DType::I32: return "<i4";
-    case DType::I64: return "<i8";
-    case DType::U8: return "|u1";
-    case DType::U16: return "<u2";
-    case DType::U32: return "<u4";
-    case DType::U64: return "<u8";
-    case DType::F16: return "<f2";
-    case DType::F32: return "<f4";
-    case DType::F64: return "<f8";
-    case DType::C64: return "<c8";
-    case DType::C128: return "<c16";
-    case DType::BF16: return "|V2";
-    default: return "|V1";
+    case DType::Bool:
+      return "|b1";
+    case DType::I8:
+      return "|i1";
+    case DType::I16:
+      return "<i2";
+    case DType::I32:
+      return "<i4";
+    case DType::I64:
+      return "<i8";
+    case DType::U8:
+      return "|u1";
+    case DType::U16:
+      return "<u2";
+    case DType::U32:
+      return "<u4";
+    case DType::U64:
+      return "<u8";
+    case DType::F16:
+      return "<f2";
+    case DType::F32:
+      return "<f4";
+    case DType::F64:
+      return "<f8";
+    case DType::C64:
+      return "<c8";
+    case DType::C128:
+      return "<c16";
+    case DType::BF16:
+      return "|V2";
+    default:
+      return "|V1";
   }
 }
 }  // namespace
 
 std::string npy_bytes(const Literal& x) {
-  std::string h = "{'descr': '" + std::string(descr_of(x.dtype())) +
-                  "', 'fortran_order': False, 'shape': (";
+  std::string h =
+      "{'descr': '" + std::string(descr_of(x.dtype())) + "', 'fortran_order': False, 'shape': (";
   for (int64_t d : x.dims()) h += std::to_string(d) + ", ";
   if (x.rank() > 1) h.resize(h.size() - 2);
   if (x.rank() == 1) h.resize(h.size() - 1);

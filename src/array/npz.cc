@@ -38,7 +38,8 @@ struct Directory {
 // From the end record, which a comment of up to 64 KiB may follow.
 Result<Directory> find_directory(Reader& r) {
   constexpr size_t kEndSize = 22;
-  if (r.size() < kEndSize) return r.fail("npz-format", "found no zip archive; write it with numpy.savez");
+  if (r.size() < kEndSize)
+    return r.fail("npz-format", "found no zip archive; write it with numpy.savez");
   const size_t lowest = r.size() - kEndSize > 65535 ? r.size() - kEndSize - 65535 : 0;
   for (size_t p = r.size() - kEndSize + 1; p-- > lowest;) {
     TF_TRY(r.seek(p));
@@ -231,8 +232,8 @@ void put_common(std::string& s, const Entry& e) {
   put16(s, 45);  // needs: 64-bit extensions
   put16(s, e.flags);
   put16(s, e.method);
-  put16(s, 0);           // time
-  put16(s, 0x21);        // 1980-01-01: the same bytes on every run
+  put16(s, 0);     // time
+  put16(s, 0x21);  // 1980-01-01: the same bytes on every run
   put32(s, e.crc);
   put32(s, 0xffffffff);
   put32(s, 0xffffffff);
@@ -315,10 +316,10 @@ Status write_npz_file(const std::string& path, const std::vector<NamedLiteral>& 
     put32(directory, kCentralMark);
     put16(directory, 45);
     put_common(directory, e);
-    put16(directory, 28);          // extra
-    put16(directory, 0);           // comment
-    put16(directory, 0);           // disk
-    put16(directory, 0);           // internal attributes
+    put16(directory, 28);  // extra
+    put16(directory, 0);   // comment
+    put16(directory, 0);   // disk
+    put16(directory, 0);   // internal attributes
     put32(directory, uint64_t{0600} << 16);
     put32(directory, 0xffffffff);
     directory += e.name;

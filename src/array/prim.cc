@@ -29,9 +29,19 @@ bool is_narrow(DType t) { return is_float(t) && t != DType::F32 && t != DType::F
 
 bool gives_bool(Prim p) {
   switch (p) {
-    case Prim::IsFinite: case Prim::IsNan: case Prim::IsInf: case Prim::Eq: case Prim::Ne:
-    case Prim::Lt: case Prim::Le: case Prim::Gt: case Prim::Ge: case Prim::TotalLt: return true;
-    default: return false;
+    case Prim::IsFinite:
+    case Prim::IsNan:
+    case Prim::IsInf:
+    case Prim::Eq:
+    case Prim::Ne:
+    case Prim::Lt:
+    case Prim::Le:
+    case Prim::Gt:
+    case Prim::Ge:
+    case Prim::TotalLt:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -60,9 +70,7 @@ const Table& table() {
   }();
   return t;
 }
-Kernel kernel(Prim p, DType t) {
-  return table()[static_cast<size_t>(p)][static_cast<size_t>(t)];
-}
+Kernel kernel(Prim p, DType t) { return table()[static_cast<size_t>(p)][static_cast<size_t>(t)]; }
 
 // The neighbour of `a` towards `b` in a's own format.
 uint32_t narrow_next(DType t, uint32_t a, uint32_t b) {
@@ -146,9 +154,14 @@ std::optional<Prim> prim_from_name(std::string_view s) {
 DType result_dtype(Prim p, DType t) {
   if (gives_bool(p)) return DType::Bool;
   switch (p) {
-    case Prim::Real: case Prim::Imag: case Prim::Abs: return real_of(t);
-    case Prim::Complex: return t == DType::F64 ? DType::C128 : DType::C64;
-    default: return t;
+    case Prim::Real:
+    case Prim::Imag:
+    case Prim::Abs:
+      return real_of(t);
+    case Prim::Complex:
+      return t == DType::F64 ? DType::C128 : DType::C64;
+    default:
+      return t;
   }
 }
 

@@ -145,19 +145,21 @@ C atan2(C y, C x) {
 }
 
 // For c64 through double, for c128 as it is.
-#define TENFOLD_C1(name, expr)                                                 \
-  struct name##Op {                                                            \
-    template <class T> static std::complex<T> op(std::complex<T> v) {          \
-      const C z(v.real(), v.imag());                                           \
-      return std::complex<T>(expr);                                            \
-    }                                                                          \
+#define TENFOLD_C1(name, expr)                     \
+  struct name##Op {                                \
+    template <class T>                             \
+    static std::complex<T> op(std::complex<T> v) { \
+      const C z(v.real(), v.imag());               \
+      return std::complex<T>(expr);                \
+    }                                              \
   };
-#define TENFOLD_C2(name, expr)                                                         \
-  struct name##Op {                                                                    \
-    template <class T> static std::complex<T> op(std::complex<T> v, std::complex<T> w) { \
-      const C x(v.real(), v.imag()), y(w.real(), w.imag());                            \
-      return std::complex<T>(expr);                                                    \
-    }                                                                                  \
+#define TENFOLD_C2(name, expr)                                        \
+  struct name##Op {                                                   \
+    template <class T>                                                \
+    static std::complex<T> op(std::complex<T> v, std::complex<T> w) { \
+      const C x(v.real(), v.imag()), y(w.real(), w.imag());           \
+      return std::complex<T>(expr);                                   \
+    }                                                                 \
   };
 TENFOLD_C1(Sign, sign(z))
 TENFOLD_C1(Sqrt, std::sqrt(z))
@@ -187,20 +189,26 @@ TENFOLD_C2(Atan2, atan2(x, y))
 #undef TENFOLD_C2
 
 struct NegOp {
-  template <class T> static std::complex<T> op(std::complex<T> z) { return {-z.real(), -z.imag()}; }
+  template <class T>
+  static std::complex<T> op(std::complex<T> z) {
+    return {-z.real(), -z.imag()};
+  }
 };
 struct AddOp {
-  template <class T> static std::complex<T> op(std::complex<T> a, std::complex<T> b) {
+  template <class T>
+  static std::complex<T> op(std::complex<T> a, std::complex<T> b) {
     return {a.real() + b.real(), a.imag() + b.imag()};
   }
 };
 struct SubOp {
-  template <class T> static std::complex<T> op(std::complex<T> a, std::complex<T> b) {
+  template <class T>
+  static std::complex<T> op(std::complex<T> a, std::complex<T> b) {
     return {a.real() - b.real(), a.imag() - b.imag()};
   }
 };
 struct MulOp {
-  template <class T> static std::complex<T> op(std::complex<T> a, std::complex<T> b) {
+  template <class T>
+  static std::complex<T> op(std::complex<T> a, std::complex<T> b) {
     return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
   }
 };
@@ -211,38 +219,62 @@ struct FmaOp {
   }
 };
 struct AbsOp {
-  template <class T> static T op(std::complex<T> z) {
+  template <class T>
+  static T op(std::complex<T> z) {
     return static_cast<T>(std::hypot(double{z.real()}, double{z.imag()}));
   }
 };
-struct RealOp { template <class T> static T op(std::complex<T> z) { return z.real(); } };
-struct ImagOp { template <class T> static T op(std::complex<T> z) { return z.imag(); } };
+struct RealOp {
+  template <class T>
+  static T op(std::complex<T> z) {
+    return z.real();
+  }
+};
+struct ImagOp {
+  template <class T>
+  static T op(std::complex<T> z) {
+    return z.imag();
+  }
+};
 
 template <class T>
 Kernel kernel_of(Prim p) {
   using Z = std::complex<T>;
   switch (p) {
 #define TENFOLD_U(n) \
-  case Prim::n: return unary<Z, Z, n##Op, false>;
-    TENFOLD_U(Sign) TENFOLD_U(Sqrt) TENFOLD_U(Rsqrt) TENFOLD_U(Cbrt) TENFOLD_U(Exp)
-    TENFOLD_U(Expm1) TENFOLD_U(Log) TENFOLD_U(Log1p) TENFOLD_U(Logistic) TENFOLD_U(Sin)
-    TENFOLD_U(Cos) TENFOLD_U(Tan) TENFOLD_U(Asin) TENFOLD_U(Acos) TENFOLD_U(Atan)
-    TENFOLD_U(Sinh) TENFOLD_U(Cosh) TENFOLD_U(Tanh) TENFOLD_U(Asinh) TENFOLD_U(Acosh)
-    TENFOLD_U(Atanh) TENFOLD_U(Neg)
+  case Prim::n:      \
+    return unary<Z, Z, n##Op, false>;
+  TENFOLD_U(Sign)
+  TENFOLD_U(Sqrt) TENFOLD_U(Rsqrt) TENFOLD_U(Cbrt) TENFOLD_U(Exp) TENFOLD_U(Expm1) TENFOLD_U(Log)
+      TENFOLD_U(Log1p) TENFOLD_U(Logistic) TENFOLD_U(Sin) TENFOLD_U(Cos) TENFOLD_U(Tan)
+          TENFOLD_U(Asin) TENFOLD_U(Acos) TENFOLD_U(Atan) TENFOLD_U(Sinh) TENFOLD_U(Cosh)
+              TENFOLD_U(Tanh) TENFOLD_U(Asinh) TENFOLD_U(Acosh) TENFOLD_U(Atanh) TENFOLD_U(Neg)
 #undef TENFOLD_U
-    case Prim::Abs: return unary<Z, T, AbsOp, false>;
-    case Prim::Real: return unary<Z, T, RealOp, false>;
-    case Prim::Imag: return unary<Z, T, ImagOp, false>;
-    case Prim::Add: return binary<Z, Z, AddOp, false>;
-    case Prim::Sub: return binary<Z, Z, SubOp, false>;
-    case Prim::Mul: return binary<Z, Z, MulOp, false>;
-    case Prim::Div: return binary<Z, Z, DivOp, false>;
-    case Prim::Pow: return binary<Z, Z, PowOp, false>;
-    case Prim::Atan2: return binary<Z, Z, Atan2Op, false>;
-    case Prim::Eq: return binary<Z, bool, EqOp, false>;
-    case Prim::Ne: return binary<Z, bool, NeOp, false>;
-    case Prim::Fma: return ternary<Z, FmaOp>;
-    default: return nullptr;
+                  case Prim::Abs:
+    return unary<Z, T, AbsOp, false>;
+  case Prim::Real:
+    return unary<Z, T, RealOp, false>;
+  case Prim::Imag:
+    return unary<Z, T, ImagOp, false>;
+  case Prim::Add:
+    return binary<Z, Z, AddOp, false>;
+  case Prim::Sub:
+    return binary<Z, Z, SubOp, false>;
+  case Prim::Mul:
+    return binary<Z, Z, MulOp, false>;
+  case Prim::Div:
+    return binary<Z, Z, DivOp, false>;
+  case Prim::Pow:
+    return binary<Z, Z, PowOp, false>;
+  case Prim::Atan2:
+    return binary<Z, Z, Atan2Op, false>;
+  case Prim::Eq:
+    return binary<Z, bool, EqOp, false>;
+  case Prim::Ne:
+    return binary<Z, bool, NeOp, false>;
+  case Prim::Fma:
+    return ternary<Z, FmaOp>;
+    default : return nullptr;
   }
 }
 

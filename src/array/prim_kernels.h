@@ -83,11 +83,41 @@ void ternary(const void* const* args, const int64_t* strides, void* out, int64_t
 }
 
 // Shared by real types. Comparisons with NaN are false but for Ne.
-struct EqOp { template <class T> static bool op(T a, T b) { return a == b; } };
-struct NeOp { template <class T> static bool op(T a, T b) { return a != b; } };
-struct LtOp { template <class T> static bool op(T a, T b) { return a < b; } };
-struct LeOp { template <class T> static bool op(T a, T b) { return a <= b; } };
-struct GtOp { template <class T> static bool op(T a, T b) { return a > b; } };
-struct GeOp { template <class T> static bool op(T a, T b) { return a >= b; } };
+struct EqOp {
+  template <class T>
+  static bool op(T a, T b) {
+    return a == b;
+  }
+};
+struct NeOp {
+  template <class T>
+  static bool op(T a, T b) {
+    return a != b;
+  }
+};
+struct LtOp {
+  template <class T>
+  static bool op(T a, T b) {
+    return a < b;
+  }
+};
+struct LeOp {
+  template <class T>
+  static bool op(T a, T b) {
+    return a <= b;
+  }
+};
+struct GtOp {
+  template <class T>
+  static bool op(T a, T b) {
+    return a > b;
+  }
+};
+struct GeOp {
+  template <class T>
+  static bool op(T a, T b) {
+    return a >= b;
+  }
+};
 
 }  // namespace tenfold::prim_detail

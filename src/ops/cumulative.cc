@@ -110,12 +110,13 @@ const OpDef op_cumulative = {
     .min_operands = 1,
     .max_operands = 1,
     .attrs = {{"prim", AttrKind::Enum, true, "add, mul, max, min, and, or, xor"},
-              {"axis", AttrKind::I64},
+              {"axis", AttrKind::I64, true, {}, AttrRole::DimIndex},
               {"reverse", AttrKind::Bool, false},
               {"exclusive", AttrKind::Bool, false}},
     .infer = infer,
     .eval = eval,
     .emit = emit,
+    .any_layout = true,
     .constraints = {"prim", "axis"},
 };
 

@@ -83,7 +83,7 @@ const OpDef op_softmax = {
     .kind = OpKind::Opaque,
     .min_operands = 1,
     .max_operands = 1,
-    .attrs = {{"axis", AttrKind::I64},
+    .attrs = {{"axis", AttrKind::I64, true, {}, AttrRole::DimIndex},
               {"log", AttrKind::Bool, false, "log-softmax, x - log(sum(exp(x)))"}},
     .infer = [](const Op& op, Diag& diag) -> std::vector<TensorType> {
       ops::check_type(op, 0, ops::kFloat, diag);
@@ -92,6 +92,7 @@ const OpDef op_softmax = {
     },
     .eval = eval,
     .emit = emit,
+    .any_layout = true,
     .constraints = {"I1", "axis"},
 };
 

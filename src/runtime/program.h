@@ -71,10 +71,10 @@ struct Instr {
   };
   Op op = Op::Call;
   int32_t a = 0;
-  std::vector<int32_t> args;
-  std::vector<int32_t> blocks;
-  std::vector<int32_t> ints;  // op-specific
-  std::string message;
+  std::vector<int32_t> args = {};
+  std::vector<int32_t> blocks = {};
+  std::vector<int32_t> ints = {};  // op-specific
+  std::string message = {};
 };
 
 struct BlockInfo {

@@ -241,6 +241,11 @@ Literal NodeContext::attr_tensor(std::string_view name) {
   return std::move(*l);
 }
 
+bool NodeContext::attr_is_string_tensor(std::string_view name) {
+  const AttributeProto* a = attr_raw(name);
+  return a && a->has_t() && a->t().data_type() == ::onnx::TensorProto::STRING;
+}
+
 DType NodeContext::attr_dtype(std::string_view name) {
   const int64_t v = attr_i(name);
   const auto t = v >= 0 && v < 1000 ? dtype_of(static_cast<int>(v)) : std::nullopt;
@@ -287,20 +292,23 @@ std::optional<std::vector<Dim>> NodeContext::known_dims(Value* v) {
   return out;
 }
 
-std::vector<Dim> NodeContext::dims(Value* v, std::string_view stem, int64_t min, int64_t max) {
+std::vector<std::optional<Dim>> NodeContext::partial_dims(Value* v, std::string_view what) {
   if (!is_integer(v->type.dtype) && v->type.dtype != DType::Bool) {
-    invalid(fmt::format("{}: needs integers, found {}", stem, v->type.str()));
+    invalid(fmt::format("{}: needs integers, found {}", what, v->type.str()));
   }
   if (!v->type.is_static()) {
-    fail(fmt::format("{}: the number of entries must be known at import, found {}", stem,
+    fail(fmt::format("{}: the number of entries must be known at import, found {}", what,
                      v->type.str()));
   }
   const int64_t n = v->type.num_elements().value();
-  if (n > 4096) fail(fmt::format("{}: {} entries are more than a shape can have", stem, n));
+  if (n > 4096) fail(fmt::format("{}: {} entries are more than a shape can have", what, n));
   const auto* known = s_.importer.dim_values().elements(v);
-  // Copied: binding below may move the table.
-  const DimValues::Elements e =
-      known ? *known : DimValues::Elements(static_cast<size_t>(n), std::nullopt);
+  return known ? *known : DimValues::Elements(static_cast<size_t>(n), std::nullopt);
+}
+
+std::vector<Dim> NodeContext::dims(Value* v, std::string_view stem, int64_t min, int64_t max) {
+  const auto e = partial_dims(v, stem);
+  const auto n = static_cast<int64_t>(e.size());
   std::vector<Dim> out;
   Value* flat = nullptr;
   for (int64_t i = 0; i < n; ++i) {

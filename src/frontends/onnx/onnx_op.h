@@ -125,7 +125,8 @@ class NodeContext {
   std::vector<double> attr_floats(std::string_view name, std::vector<double> otherwise);
   std::vector<std::string> attr_strings(std::string_view name, std::vector<std::string> otherwise);
   Literal attr_tensor(std::string_view name);  // dense or sparse
-  DType attr_dtype(std::string_view name);     // an int that is a TensorProto.DataType
+  bool attr_is_string_tensor(std::string_view name);
+  DType attr_dtype(std::string_view name);  // an int that is a TensorProto.DataType
   DType attr_dtype(std::string_view name, DType otherwise);
   const ::onnx::GraphProto& attr_graph(std::string_view name);
   const ::onnx::AttributeProto* attr_raw(std::string_view name);  // null when absent
@@ -141,6 +142,8 @@ class NodeContext {
   // Fails when the number of elements is not static.
   std::vector<Dim> dims(Value* v, std::string_view stem, int64_t min = 0, int64_t max = INT64_MAX);
   Dim dim(Value* v, std::string_view stem, int64_t min = 0, int64_t max = INT64_MAX);  // 1 element
+  // What is known of each element, without binding anything.
+  std::vector<std::optional<Dim>> partial_dims(Value* v, std::string_view what);
   // Always a fresh symbol (or the value when known): for counts computed at run time.
   Dim runtime_dim(Value* one_element, std::string_view stem, int64_t min = 0,
                   int64_t max = INT64_MAX);

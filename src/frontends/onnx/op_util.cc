@@ -37,6 +37,35 @@ Value* like(GraphBuilder& b, Value* x, double v) { return b.splat(x->type, v); }
 
 DType wide(DType t) { return is_float(t) && t != DType::F64 ? DType::F32 : t; }
 
+Value* add(GraphBuilder& b, Value* x, double v) { return add(b, x, like(b, x, v)); }
+Value* mul(GraphBuilder& b, Value* x, double v) { return mul(b, x, like(b, x, v)); }
+Value* sub_from(GraphBuilder& b, double v, Value* x) { return sub(b, like(b, x, v), x); }
+Value* div_from(GraphBuilder& b, double v, Value* x) { return div(b, like(b, x, v), x); }
+Value* max(GraphBuilder& b, Value* x, double v) { return b.binary(Prim::Max, x, like(b, x, v)); }
+Value* min(GraphBuilder& b, Value* x, double v) { return b.binary(Prim::Min, x, like(b, x, v)); }
+
+Value* mean(GraphBuilder& b, Value* x, const std::vector<int64_t>& dims, bool keep_dims) {
+  Value* sum = b.reduce(Prim::Add, x, dims, keep_dims);
+  Dim count(1);
+  for (int64_t d : dims) count = count * x->type.shape[static_cast<size_t>(d)];
+  Value* n = b.convert(b.dim_scalar(count), x->type.dtype);
+  return div(b, sum, b.full(n, sum->type.shape));
+}
+
+Value* legacy_operand(NodeContext& n, Value* x, Value* y) {
+  if (n.opset() >= 7) return y;
+  n.ignore_attr("consumed_inputs");
+  const bool broadcast = n.attr_flag("broadcast");
+  const int64_t rx = x->type.rank(), ry = y->type.rank();
+  if (!n.has_attr("axis")) return y;
+  const int64_t axis = n.axis(n.attr_i("axis"), rx);
+  if (!broadcast) return y;
+  if (axis + ry > rx) n.invalid("axis and the second operand's rank exceed the first one's rank");
+  Shape s = y->type.shape;
+  for (int64_t i = axis + ry; i < rx; ++i) s.push_back(Dim(1));
+  return n.b.reshape(y, s);
+}
+
 std::vector<int64_t> iota_list(int64_t n, int64_t from) {
   std::vector<int64_t> out(static_cast<size_t>(n));
   std::iota(out.begin(), out.end(), from);

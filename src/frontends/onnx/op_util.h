@@ -14,6 +14,28 @@ Value* wrap_indices(GraphBuilder& b, Value* indices, const Dim& size);
 Value* like(GraphBuilder& b, Value* x, double v);
 // The type arithmetic accumulates in: f32 for narrower floats, else itself.
 DType wide(DType t);
+// Arithmetic with numbers: constants of x's type and shape.
+Value* add(GraphBuilder& b, Value* x, double v);
+Value* mul(GraphBuilder& b, Value* x, double v);
+Value* sub_from(GraphBuilder& b, double v, Value* x);  // v - x
+Value* div_from(GraphBuilder& b, double v, Value* x);  // v / x
+Value* max(GraphBuilder& b, Value* x, double v);
+Value* min(GraphBuilder& b, Value* x, double v);
+inline Value* add(GraphBuilder& b, Value* x, Value* y) { return b.binary(Prim::Add, x, y); }
+inline Value* sub(GraphBuilder& b, Value* x, Value* y) { return b.binary(Prim::Sub, x, y); }
+inline Value* mul(GraphBuilder& b, Value* x, Value* y) { return b.binary(Prim::Mul, x, y); }
+inline Value* div(GraphBuilder& b, Value* x, Value* y) { return b.binary(Prim::Div, x, y); }
+inline Value* square(GraphBuilder& b, Value* x) { return mul(b, x, x); }
+// Sum over dims divided by their number of elements; of x's type.
+Value* mean(GraphBuilder& b, Value* x, const std::vector<int64_t>& dims, bool keep_dims);
+// An activation formula on floats, computed in wide(type) and rounded once.
+template <class F>
+Value* in_wide(GraphBuilder& b, Value* x, F f) {
+  return b.convert(f(b.convert(x, wide(x->type.dtype))), x->type.dtype);
+}
+// Operands of opsets 1 to 6: with broadcast=1 the second one's dimensions line up with the first
+// one's from `axis` on.
+Value* legacy_operand(NodeContext& n, Value* x, Value* y);
 // Elements as expressions -> dims; permutation helpers.
 std::vector<int64_t> iota_list(int64_t n, int64_t from = 0);
 // Moves `axis` to the end / from the end back to `axis`.
