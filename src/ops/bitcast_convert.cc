@@ -59,10 +59,11 @@ uint64_t load_bits(const Literal& l, int64_t i) {
   const int n = byte_size(l.dtype());
   std::memcpy(&v, l.bytes() + i * n, n);
   const int bits = bit_width(l.dtype());
-  return bits == 64 ? v : v & ((uint64_t{1} << bits) - 1);
+  return bits >= 64 ? v : v & ((uint64_t{1} << bits) - 1);
 }
 void store_bits(Literal& l, int64_t i, uint64_t v) {
   const int n = byte_size(l.dtype()), bits = bit_width(l.dtype());
+  if (bits < 64) v &= (uint64_t{1} << bits) - 1;
   if (is_signed(l.dtype()) && bits < 8 && (v >> (bits - 1))) v |= ~uint64_t{0} << bits;
   std::memcpy(l.mutable_bytes() + i * n, &v, n);
 }

@@ -10,8 +10,8 @@ const OpDef op_constant = {
     .kind = OpKind::Constant,
     .max_operands = 0,
     .attrs = {{"value", AttrKind::Lit}},
-    .infer = [](const Op& op, Diag& diag) -> std::vector<TensorType> {
-      return ops::check_result(op, diag, "C1", op.lit("value").type());
+    .infer = [](const Op& op, Diag&) -> std::vector<TensorType> {
+      return {op.lit("value").type()};
     },
     .eval = [](EvalContext& ctx) -> Result<std::vector<Literal>> {
       return ops::one(ctx.op->lit("value"));
@@ -22,7 +22,6 @@ const OpDef op_constant = {
       TF_CHECK(l.size() > 0 && l.is_splat(), "element() of a constant that is no splat");
       return ops::const_expr(l, 0);
     },
-    .constraints = {"C1"},
 };
 
 }  // namespace tenfold

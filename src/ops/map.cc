@@ -68,7 +68,6 @@ const OpDef op_map = {
     .name = "stablehlo.map",
     .summary = "Applies a scalar computation to corresponding elements of the operands.",
     .kind = OpKind::Opaque,
-    .min_operands = 1,
     .num_regions = 1,
     .attrs = {{"dimensions", AttrKind::I64s}},
     .infer = infer,
