@@ -58,8 +58,8 @@ OpDef elementwise(std::string_view op_name, Prim p, TypeSet types, std::string_v
   d.infer = [p, types](const Op& op, Diag& diag) -> std::vector<TensorType> {
     TensorType t = type(op, 0);
     if (check_type(op, 0, types, diag) && !supports(p, t.dtype)) {
-      diag.fail("unsupported", fmt::format("is not implemented on element type {}; convert first",
-                                           name(t.dtype)));
+      diag.fail("unsupported",
+                fmt::format("is not implemented on element type {}; convert first", name(t.dtype)));
     }
     for (int i = 1; i < op.num_operands(); ++i) {
       const TensorType& u = type(op, i);

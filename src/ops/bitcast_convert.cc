@@ -11,12 +11,18 @@ using loop::Expr;
 
 DType unsigned_of(int bits) {
   switch (bits) {
-    case 2: return DType::U2;
-    case 4: return DType::U4;
-    case 8: return DType::U8;
-    case 16: return DType::U16;
-    case 32: return DType::U32;
-    default: return DType::U64;
+    case 2:
+      return DType::U2;
+    case 4:
+      return DType::U4;
+    case 8:
+      return DType::U8;
+    case 16:
+      return DType::U16;
+    case 32:
+      return DType::U32;
+    default:
+      return DType::U64;
   }
 }
 
@@ -76,8 +82,8 @@ Result<std::vector<Literal>> eval(EvalContext& ctx) {
   if (to < from) dims.push_back(from / to);
   if (to > from) {
     if (dims.back() != to / from) {
-      return ctx.error("shape-mismatch", fmt::format("the last dimension is {}, wanted {}",
-                                                     dims.back(), to / from));
+      return ctx.error("shape-mismatch",
+                       fmt::format("the last dimension is {}, wanted {}", dims.back(), to / from));
     }
     dims.pop_back();
   }
@@ -136,8 +142,8 @@ Expr element(ElementContext& ctx, const std::vector<Expr>& index) {
   for (int k = 0; k < to / from; ++k) {
     at = index;
     at.push_back(loop::int_const(k));
-    const Expr part = loop::op(Prim::Shl, {to_bits(ctx.operand(0, at), wide),
-                                           loop::int_const(int64_t{k} * from, wide)});
+    const Expr part = loop::op(
+        Prim::Shl, {to_bits(ctx.operand(0, at), wide), loop::int_const(int64_t{k} * from, wide)});
     v = v ? loop::op(Prim::Or, {v, part}) : part;
   }
   return from_bits(v, to_type);
@@ -149,8 +155,9 @@ extern const OpDef op_bitcast_convert;
 const OpDef op_bitcast_convert = {
     .name = "stablehlo.bitcast_convert",
     .summary = "Reinterprets the bits as another element type.",
-    .doc = "A narrower type adds a last dimension, a wider one takes it away; least significant "
-           "part first.",
+    .doc =
+        "A narrower type adds a last dimension, a wider one takes it away; least significant "
+        "part first.",
     .kind = OpKind::View,
     .min_operands = 1,
     .max_operands = 1,

@@ -17,11 +17,12 @@ const OpDef op_constant = {
       return ops::one(ctx.op->lit("value"));
     },
     // Splats only; any other constant is data that the pipeline places in memory.
-    .element = [](ElementContext& ctx, const std::vector<loop::Expr>&) {
-      const Literal& l = ctx.op->lit("value");
-      TF_CHECK(l.size() > 0 && l.is_splat(), "element() of a constant that is no splat");
-      return ops::const_expr(l, 0);
-    },
+    .element =
+        [](ElementContext& ctx, const std::vector<loop::Expr>&) {
+          const Literal& l = ctx.op->lit("value");
+          TF_CHECK(l.size() > 0 && l.is_splat(), "element() of a constant that is no splat");
+          return ops::const_expr(l, 0);
+        },
 };
 
 }  // namespace tenfold

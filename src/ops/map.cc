@@ -32,8 +32,9 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   if (fits) {
     t.dtype = body.results()[0]->type.dtype;
   } else {
-    diag.fail("C4", "the computation must take one scalar of each operand's element type and "
-                    "return one scalar");
+    diag.fail("C4",
+              "the computation must take one scalar of each operand's element type and "
+              "return one scalar");
   }
   return {t};
 }

@@ -190,12 +190,16 @@ class Parser {
 
   Result<Attr> attribute(AttrKind kind) {
     switch (kind) {
-      case AttrKind::Bool: return Attr{word() == "true"};
-      case AttrKind::I64: return Attr{int64_t{std::strtoll(word().c_str(), nullptr, 0)}};
-      case AttrKind::F64: return Attr{std::strtod(word().c_str(), nullptr)};
+      case AttrKind::Bool:
+        return Attr{word() == "true"};
+      case AttrKind::I64:
+        return Attr{int64_t{std::strtoll(word().c_str(), nullptr, 0)}};
+      case AttrKind::F64:
+        return Attr{std::strtod(word().c_str(), nullptr)};
       case AttrKind::Str:
       case AttrKind::Enum:
-      case AttrKind::Func: return Attr{word()};
+      case AttrKind::Func:
+        return Attr{word()};
       case AttrKind::Type: {
         TF_ASSIGN(TensorType t, type());
         return Attr{t.dtype};
@@ -208,8 +212,10 @@ class Parser {
       case AttrKind::I64s:
       case AttrKind::Bools:
       case AttrKind::Dims:
-      case AttrKind::Strs: break;
-      case AttrKind::Dict: return err("dictionaries are not supported here");
+      case AttrKind::Strs:
+        break;
+      case AttrKind::Dict:
+        return err("dictionaries are not supported here");
     }
     if (!eat('[')) return err("expected [");
     std::vector<Dim> dims;
@@ -280,8 +286,8 @@ class Parser {
     } else if (n == "square_plus") {  // a*a + b
       b.return_({b.binary(Prim::Add, b.binary(Prim::Mul, a[0], a[0]), a[1])});
     } else if (n == "add_with_constant") {  // (a + b) + 0, not a single primitive
-      b.return_({b.binary(Prim::Add, b.binary(Prim::Add, a[0], a[1]),
-                          b.constant(a[0]->type.dtype, 0))});
+      b.return_(
+          {b.binary(Prim::Add, b.binary(Prim::Add, a[0], a[1]), b.constant(a[0]->type.dtype, 0))});
     } else if (n.starts_with("compare.")) {
       b.return_({b.compare(n.substr(8), a[0], a[1])});
     } else if (find_op(n)) {
@@ -315,7 +321,8 @@ class Parser {
     }
     Op* op = b.create_open(c.op, values, std::move(attrs));
     for (const std::string& body : bodies) {
-      Block* block = op->num_regions() < static_cast<int>(bodies.size()) ? op->add_region() : nullptr;
+      Block* block =
+          op->num_regions() < static_cast<int>(bodies.size()) ? op->add_region() : nullptr;
       if (!block) return err("too many bodies");
       TF_TRY(make_region(b, block, body));
     }

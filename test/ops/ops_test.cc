@@ -33,8 +33,7 @@ void expect_literal(const Case& c, const char* level, const Literal& got, const 
                   << got.type().str() << ", wanted " << want.type().str();
     return;
   }
-  const bool same =
-      rtol ? compare(got, want, *rtol, 0).mismatches == 0 : got.same(want);
+  const bool same = rtol ? compare(got, want, *rtol, 0).mismatches == 0 : got.same(want);
   if (!same) {
     ADD_FAILURE() << c.where << " (" << level << "): " << c.text << "\n  got    " << got.str(64)
                   << "\n  wanted " << want.str(64);
