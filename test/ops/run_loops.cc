@@ -16,7 +16,8 @@ bool runs_as_loops(const Op& op) {
   return d.prim || d.element || d.emit;
 }
 
-Result<std::vector<Literal>> run_loops(Op* op, const std::vector<Literal>& args) {
+Result<std::vector<Literal>> run_loops(Op* op, const std::vector<Literal>& args,
+                                       const Dim::Env& symbols) {
   Group g;
   g.root = op;
   g.members = {op};
@@ -26,7 +27,13 @@ Result<std::vector<Literal>> run_loops(Op* op, const std::vector<Literal>& args)
   std::vector<Literal> buffers;
   for (const Value* v : k.params) {
     if (v->def() == op) {
-      buffers.emplace_back(v->type.dtype, v->type.static_shape());
+      std::vector<int64_t> dims;
+      for (const Dim& d : v->type.shape) {
+        const auto n = d.eval(symbols);
+        if (!n) return Error{"test", "cannot evaluate the dimension " + d.str(), {}, {}};
+        dims.push_back(*n);
+      }
+      buffers.emplace_back(v->type.dtype, dims);
     } else if (v->def()) {
       buffers.push_back(v->def()->lit("value"));
     } else {
@@ -35,7 +42,9 @@ Result<std::vector<Literal>> run_loops(Op* op, const std::vector<Literal>& args)
   }
   std::vector<Literal*> pointers;
   for (Literal& b : buffers) pointers.push_back(&b);
-  TF_TRY(loop::interpret(k.kernel, pointers, {}));
+  std::vector<int64_t> sizes;
+  for (const SymbolRef& s : k.symbols) sizes.push_back(symbols(*s).value_or(-1));
+  TF_TRY(loop::interpret(k.kernel, pointers, sizes));
   std::vector<Literal> out;
   for (int i = 0; i < op->num_results(); ++i) {
     const auto at = std::find(k.params.begin(), k.params.end(), op->result(i));
