@@ -244,11 +244,13 @@ Kernel kernel_of(Prim p) {
 #define TENFOLD_U(n) \
   case Prim::n:      \
     return unary<Z, Z, n##Op, false>;
-  TENFOLD_U(Sign)
-  TENFOLD_U(Sqrt) TENFOLD_U(Rsqrt) TENFOLD_U(Cbrt) TENFOLD_U(Exp) TENFOLD_U(Expm1) TENFOLD_U(Log)
-      TENFOLD_U(Log1p) TENFOLD_U(Logistic) TENFOLD_U(Sin) TENFOLD_U(Cos) TENFOLD_U(Tan)
-          TENFOLD_U(Asin) TENFOLD_U(Acos) TENFOLD_U(Atan) TENFOLD_U(Sinh) TENFOLD_U(Cosh)
-              TENFOLD_U(Tanh) TENFOLD_U(Asinh) TENFOLD_U(Acosh) TENFOLD_U(Atanh) TENFOLD_U(Neg)
+    // clang-format off
+    TENFOLD_U(Sign) TENFOLD_U(Sqrt) TENFOLD_U(Rsqrt) TENFOLD_U(Cbrt) TENFOLD_U(Exp)
+    TENFOLD_U(Expm1) TENFOLD_U(Log) TENFOLD_U(Log1p) TENFOLD_U(Logistic) TENFOLD_U(Sin)
+    TENFOLD_U(Cos) TENFOLD_U(Tan) TENFOLD_U(Asin) TENFOLD_U(Acos) TENFOLD_U(Atan)
+    TENFOLD_U(Sinh) TENFOLD_U(Cosh) TENFOLD_U(Tanh) TENFOLD_U(Asinh) TENFOLD_U(Acosh)
+    TENFOLD_U(Atanh) TENFOLD_U(Neg)
+    // clang-format on
 #undef TENFOLD_U
                   case Prim::Abs:
     return unary<Z, T, AbsOp, false>;

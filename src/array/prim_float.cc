@@ -278,33 +278,29 @@ Kernel kernel_of(Prim p) {
 #define TENFOLD_CMP(n) \
   case Prim::n:        \
     return binary<T, bool, n##Op>;
-  TENFOLD_U(Neg)
-  TENFOLD_U(Abs) TENFOLD_U(Sign) TENFOLD_U(Floor) TENFOLD_U(Ceil) TENFOLD_U(RoundEven)
-      TENFOLD_SLOW_U(RoundAfz) TENFOLD_U(Sqrt) TENFOLD_SLOW_U(Rsqrt) TENFOLD_SLOW_U(Cbrt)
-          TENFOLD_SLOW_U(Exp) TENFOLD_SLOW_U(Expm1) TENFOLD_SLOW_U(Log) TENFOLD_SLOW_U(Log1p)
-              TENFOLD_SLOW_U(Logistic) TENFOLD_SLOW_U(Sin) TENFOLD_SLOW_U(Cos) TENFOLD_SLOW_U(Tan)
-                  TENFOLD_SLOW_U(Asin) TENFOLD_SLOW_U(Acos) TENFOLD_SLOW_U(Atan)
-                      TENFOLD_SLOW_U(Sinh) TENFOLD_SLOW_U(Cosh) TENFOLD_SLOW_U(Tanh)
-                          TENFOLD_SLOW_U(Asinh) TENFOLD_SLOW_U(Acosh) TENFOLD_SLOW_U(Atanh)
-                              TENFOLD_SLOW_U(Erf) TENFOLD_SLOW_U(Lgamma) TENFOLD_U(Real)
-                                  TENFOLD_U(Imag) TENFOLD_PRED(IsFinite) TENFOLD_PRED(IsNan)
-                                      TENFOLD_PRED(IsInf) TENFOLD_B(Add) TENFOLD_B(Sub)
-                                          TENFOLD_B(Mul) TENFOLD_B(Div) TENFOLD_B(Max)
-                                              TENFOLD_B(Min) TENFOLD_SLOW_B(Rem)
-                                                  TENFOLD_SLOW_B(FloorDiv) TENFOLD_SLOW_B(FloorMod)
-                                                      TENFOLD_SLOW_B(Pow) TENFOLD_SLOW_B(Atan2)
-                                                          TENFOLD_SLOW_B(NextAfter) TENFOLD_CMP(Eq)
-                                                              TENFOLD_CMP(Ne) TENFOLD_CMP(Lt)
-                                                                  TENFOLD_CMP(Le) TENFOLD_CMP(Gt)
-                                                                      TENFOLD_CMP(Ge)
-                                                                          TENFOLD_CMP(TotalLt)
+    // clang-format off
+    TENFOLD_U(Neg) TENFOLD_U(Abs) TENFOLD_U(Sign) TENFOLD_U(Floor) TENFOLD_U(Ceil)
+    TENFOLD_U(RoundEven) TENFOLD_SLOW_U(RoundAfz) TENFOLD_U(Sqrt) TENFOLD_SLOW_U(Rsqrt)
+    TENFOLD_SLOW_U(Cbrt) TENFOLD_SLOW_U(Exp) TENFOLD_SLOW_U(Expm1) TENFOLD_SLOW_U(Log)
+    TENFOLD_SLOW_U(Log1p) TENFOLD_SLOW_U(Logistic) TENFOLD_SLOW_U(Sin) TENFOLD_SLOW_U(Cos)
+    TENFOLD_SLOW_U(Tan) TENFOLD_SLOW_U(Asin) TENFOLD_SLOW_U(Acos) TENFOLD_SLOW_U(Atan)
+    TENFOLD_SLOW_U(Sinh) TENFOLD_SLOW_U(Cosh) TENFOLD_SLOW_U(Tanh) TENFOLD_SLOW_U(Asinh)
+    TENFOLD_SLOW_U(Acosh) TENFOLD_SLOW_U(Atanh) TENFOLD_SLOW_U(Erf) TENFOLD_SLOW_U(Lgamma)
+    TENFOLD_U(Real) TENFOLD_U(Imag)
+    TENFOLD_PRED(IsFinite) TENFOLD_PRED(IsNan) TENFOLD_PRED(IsInf)
+    TENFOLD_B(Add) TENFOLD_B(Sub) TENFOLD_B(Mul) TENFOLD_B(Div) TENFOLD_B(Max) TENFOLD_B(Min)
+    TENFOLD_SLOW_B(Rem) TENFOLD_SLOW_B(FloorDiv) TENFOLD_SLOW_B(FloorMod) TENFOLD_SLOW_B(Pow)
+    TENFOLD_SLOW_B(Atan2) TENFOLD_SLOW_B(NextAfter)
+    TENFOLD_CMP(Eq) TENFOLD_CMP(Ne) TENFOLD_CMP(Lt) TENFOLD_CMP(Le) TENFOLD_CMP(Gt)
+    TENFOLD_CMP(Ge) TENFOLD_CMP(TotalLt)
+    // clang-format on
 #undef TENFOLD_U
 #undef TENFOLD_SLOW_U
 #undef TENFOLD_PRED
 #undef TENFOLD_B
 #undef TENFOLD_SLOW_B
 #undef TENFOLD_CMP
-                                                                              case Prim::Complex:
+                                              case Prim::Complex:
     return make_complex<T>;
   case Prim::Fma:
     return ternary<T, FmaOp>;

@@ -165,11 +165,13 @@ Kernel int_kernel_of(Prim p) {
 #define TENFOLD_SLOW(n) \
   case Prim::n:         \
     return binary<C, C, typename O::n, false>;
-  TENFOLD_U(Neg)
-  TENFOLD_U(Abs) TENFOLD_U(Sign) TENFOLD_U(Not) TENFOLD_U(Popcnt) TENFOLD_U(Clz) TENFOLD_B(Add)
-      TENFOLD_B(Sub) TENFOLD_B(Mul) TENFOLD_B(Max) TENFOLD_B(Min) TENFOLD_B(And) TENFOLD_B(Or)
-          TENFOLD_B(Xor) TENFOLD_B(Shl) TENFOLD_B(ShrL) TENFOLD_B(ShrA) TENFOLD_SLOW(Div)
-              TENFOLD_SLOW(Rem) TENFOLD_SLOW(FloorDiv) TENFOLD_SLOW(FloorMod) TENFOLD_SLOW(Pow)
+    // clang-format off
+    TENFOLD_U(Neg) TENFOLD_U(Abs) TENFOLD_U(Sign) TENFOLD_U(Not) TENFOLD_U(Popcnt) TENFOLD_U(Clz)
+    TENFOLD_B(Add) TENFOLD_B(Sub) TENFOLD_B(Mul) TENFOLD_B(Max) TENFOLD_B(Min)
+    TENFOLD_B(And) TENFOLD_B(Or) TENFOLD_B(Xor) TENFOLD_B(Shl) TENFOLD_B(ShrL) TENFOLD_B(ShrA)
+    TENFOLD_SLOW(Div) TENFOLD_SLOW(Rem) TENFOLD_SLOW(FloorDiv) TENFOLD_SLOW(FloorMod)
+    TENFOLD_SLOW(Pow)
+    // clang-format on
 #undef TENFOLD_U
 #undef TENFOLD_B
 #undef TENFOLD_SLOW

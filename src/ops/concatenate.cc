@@ -91,11 +91,12 @@ const OpDef op_concatenate = {
     .name = "stablehlo.concatenate",
     .summary = "Joins the operands along a dimension.",
     .kind = OpKind::View,
-    .attrs = {{"dimension", AttrKind::I64}},
+    .attrs = {{"dimension", AttrKind::I64, true, {}, AttrRole::DimIndex}},
     .infer = infer,
     .eval = eval,
     .element = element,
     .guards_operands = true,
+    .any_layout = true,
     .constraints = {"C1", "C2", "C3", "C4"},
 };
 

@@ -25,17 +25,19 @@ const OpDef op_pad = {
     .kind = OpKind::View,
     .min_operands = 2,
     .max_operands = 2,
-    .attrs = {{"edge_padding_low", AttrKind::Dims},
-              {"edge_padding_high", AttrKind::Dims},
-              {"interior_padding", AttrKind::I64s}},
+    .attrs = {{"edge_padding_low", AttrKind::Dims, true, {}, AttrRole::PerDim},
+              {"edge_padding_high", AttrKind::Dims, true, {}, AttrRole::PerDim},
+              {"interior_padding", AttrKind::I64s, true, {}, AttrRole::PerDim}},
     .infer = [](const Op& op, Diag& diag) -> std::vector<TensorType> {
       return {ops::check_pad(diag, ops::type(op, 0), ops::type(op, 1), amounts(op))};
     },
     .eval = eval,
-    .element = [](ElementContext& ctx, const std::vector<loop::Expr>& index) {
-      return ops::element_pad(ctx, amounts(*ctx.op), index);
-    },
+    .element =
+        [](ElementContext& ctx, const std::vector<loop::Expr>& index) {
+          return ops::element_pad(ctx, amounts(*ctx.op), index);
+        },
     .guards_operands = true,
+    .any_layout = true,
     .constraints = {"I2", "C1", "C2", "C3", "C4"},
 };
 

@@ -22,7 +22,7 @@ const OpDef op_reverse = {
     .kind = OpKind::View,
     .min_operands = 1,
     .max_operands = 1,
-    .attrs = {{"dimensions", AttrKind::I64s}},
+    .attrs = {{"dimensions", AttrKind::I64s, true, {}, AttrRole::DimIndex}},
     .infer = [](const Op& op, Diag& diag) -> std::vector<TensorType> {
       const TensorType& x = ops::type(op, 0);
       ops::check_unique(diag, "C2", "dimensions", op.i64s("dimensions"));
@@ -42,6 +42,7 @@ const OpDef op_reverse = {
     .element = [](ElementContext& ctx,
                   const Index& index) { return ctx.operand(0, reversed(ctx, index)); },
     .forward = reversed,
+    .any_layout = true,
     .constraints = {"C2", "C3"},
 };
 

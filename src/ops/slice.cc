@@ -24,16 +24,18 @@ const OpDef op_slice = {
     .kind = OpKind::View,
     .min_operands = 1,
     .max_operands = 1,
-    .attrs = {{"start_indices", AttrKind::Dims},
-              {"limit_indices", AttrKind::Dims},
-              {"strides", AttrKind::I64s}},
+    .attrs = {{"start_indices", AttrKind::Dims, true, {}, AttrRole::PerDim},
+              {"limit_indices", AttrKind::Dims, true, {}, AttrRole::PerDim},
+              {"strides", AttrKind::I64s, true, {}, AttrRole::PerDim}},
     .infer = [](const Op& op, Diag& diag) -> std::vector<TensorType> {
       return {ops::check_slice(diag, ops::type(op, 0), bounds(op))};
     },
     .eval = eval,
-    .element = [](ElementContext& ctx, const std::vector<loop::Expr>& index) {
-      return ops::element_slice(ctx, bounds(*ctx.op), index);
-    },
+    .element =
+        [](ElementContext& ctx, const std::vector<loop::Expr>& index) {
+          return ops::element_slice(ctx, bounds(*ctx.op), index);
+        },
+    .any_layout = true,
     .constraints = {"C2", "C3", "C4"},
 };
 

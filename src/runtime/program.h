@@ -71,10 +71,10 @@ struct Instr {
   };
   Op op = Op::Call;
   int32_t a = 0;
-  std::vector<int32_t> args;
-  std::vector<int32_t> blocks;
-  std::vector<int32_t> ints;  // op-specific
-  std::string message;
+  std::vector<int32_t> args = {};
+  std::vector<int32_t> blocks = {};
+  std::vector<int32_t> ints = {};  // op-specific
+  std::string message = {};
 };
 
 struct BlockInfo {
@@ -84,6 +84,7 @@ struct BlockInfo {
 
 struct Program {
   std::string model_name, target;
+  std::string features;  // what the code needs of the processor: "+avx2,+fma"
   std::vector<SymbolInfo> symbols;
   std::vector<BufferInfo> buffers;
   std::vector<KernelInfo> kernels;

@@ -18,6 +18,15 @@ std::vector<Stmt*> perfect_nest(Stmt* top) {
   return out;
 }
 
+Stmt* find_loop(loop::Body& body, const std::string& name) {
+  for (auto& s : body) {
+    if (s->kind == Stmt::Kind::For && s->var->name == name) return s.get();
+    for (loop::Body* b : {&s->body, &s->else_body})
+      if (Stmt* found = find_loop(*b, name)) return found;
+  }
+  return nullptr;
+}
+
 bool has_loops(const loop::Body& body) {
   bool found = false;
   for_each_stmt(body, [&](const Stmt& s) {

@@ -11,6 +11,7 @@ namespace tenfold {
 
 // `top` and the loops perfectly nested in it, outermost first; empty when `top` is no loop.
 std::vector<loop::Stmt*> perfect_nest(loop::Stmt* top);
+loop::Stmt* find_loop(loop::Body& body, const std::string& name);  // null: no such loop
 bool has_loops(const loop::Body& body);
 // Every loop whose body holds no other loop.
 std::vector<loop::Stmt*> innermost_loops(loop::Body& body);

@@ -1,0 +1,158 @@
+// Schedules for everything but contractions (see schedule_contraction.cc): loops that step through
+// memory alike are collapsed, the innermost map loop runs on vector lanes, row reductions get one
+// partial result a lane, and the outermost loop is split over threads.
+#include "passes/lower/schedule.h"
+
+#include <algorithm>
+
+#include "loop/schedule.h"
+#include "passes/lower/nest.h"
+#include "passes/lower/schedule_contraction.h"
+
+namespace tenfold {
+namespace {
+
+using loop::Expr;
+using loop::ExprNode;
+using loop::LoopKind;
+using loop::Schedule;
+using loop::Stmt;
+using loop::Tail;
+
+class Generic {
+ public:
+  Generic(loop::Kernel& k, const loop::Machine& m) : kernel_(k), machine_(m), schedule_(&k) {}
+
+  void run() {
+    std::vector<std::string> tops;
+    for (auto& s : kernel_.body)
+      if (s->kind == Stmt::Kind::For) tops.push_back(s->var->name);
+    for (const auto& name : tops) nest(name);
+  }
+
+ private:
+  Stmt* find(const std::string& name) { return find_loop(kernel_.body, name); }
+
+  void nest(std::string top) {
+    for (bool again = true; again;) {
+      again = false;
+      std::vector<Stmt*> loops = perfect_nest(find(top));
+      for (size_t i = loops.size(); i-- > 1 && !again;) {
+        if (!collapsible(*loops[i - 1], *loops[i])) continue;
+        bool outermost = i == 1;
+        auto fused = schedule_.fuse(loops[i - 1]->var->name, loops[i]->var->name);
+        if (!fused.ok()) continue;
+        if (outermost) top = *fused;
+        again = true;
+      }
+    }
+    std::vector<Stmt*> loops = perfect_nest(find(top));
+    if (loops.empty()) return;
+    Stmt* last = loops.back();
+    bool alone = loops.size() == 1;
+    std::string outer = top;
+    if (!has_loops(last->body)) {
+      outer = vectorize_map(last->var->name, alone, top);
+    } else if (lanes_along(*last)) {
+      outer = vectorize_map(last->var->name, alone, top);
+    } else {
+      std::vector<std::string> inner;
+      for (Stmt* l : innermost_loops(last->body)) inner.push_back(l->var->name);
+      for (const auto& name : inner) vectorize_inner(name);
+    }
+    Stmt* o = find(outer);
+    if (o && o->loop_kind == LoopKind::Serial) (void)schedule_.parallel(outer);
+  }
+
+  // Every address under the loop is contiguous or constant along it, and stores are contiguous:
+  // whole reductions can run lane by lane.
+  bool lanes_along(const Stmt& l) {
+    bool inner_contiguous = false, usable = true;
+    std::vector<Stmt*> inner = innermost_loops(const_cast<Stmt&>(l).body);
+    for (const Access& a : accesses(l.body)) {
+      if (a.buffer->scope == loop::Scope::Stack) continue;
+      if (a.buffer->scope != loop::Scope::Param) return false;
+      Expr at = flat_offset(a.buffer, *a.index);
+      int64_t n = 0;
+      Expr s = stride_of(at, l.var);
+      if (!s || !loop::is_const(s, &n) || (n != 1 && (n != 0 || a.store))) usable = false;
+      for (const Stmt* i : inner) {
+        Expr si = stride_of(at, i->var);
+        if (si && loop::is_const(si, &n) && n == 1) inner_contiguous = true;
+      }
+    }
+    int64_t extent = constant_extent(l);
+    if (extent >= 0 && extent < lanes(l.body) / 2) return false;
+    return usable && !inner_contiguous;
+  }
+
+  int lanes(const loop::Body& body) {
+    return std::clamp(machine_.vector_bytes / widest_element(body), 2, 64);
+  }
+
+  // Returns the outermost loop afterwards.
+  std::string vectorize_map(const std::string& name, bool alone, const std::string& top) {
+    Stmt* l = find(name);
+    int n = lanes(l->body);
+    int64_t extent = constant_extent(*l);
+    if (extent >= 0 && extent < 2) return top;
+    if (extent > 0 && extent < n) {
+      while (n / 2 >= extent) n /= 2;
+    }
+    Tail tail = extent > 0 && extent % n == 0 ? Tail::Exact : Tail::Cut;
+    if (extent > 0 && extent < n) tail = Tail::Guard;
+    if (tail == Tail::Guard && !machine_.masked) return top;
+    auto split = schedule_.split(name, n, tail);
+    if (!split.ok()) return top;
+    (void)schedule_.vectorize(split->inner);
+    if (!split->tail.empty() && machine_.masked && find(split->tail)) {
+      auto rest = schedule_.split(split->tail, n, Tail::Guard);
+      if (rest.ok()) (void)schedule_.vectorize(rest->inner);
+    }
+    return alone ? split->outer : top;
+  }
+
+  // A loop that holds no other, somewhere inside a kernel's own structure.
+  void vectorize_inner(const std::string& name) {
+    Stmt* l = find(name);
+    if (!l || l->loop_kind != LoopKind::Serial) return;
+    int n = lanes(l->body);
+    int64_t extent = constant_extent(*l);
+    if (extent >= 0 && extent < n) return;
+    bool reduces = false, maps = false;
+    for_each_stmt(l->body, [&](const Stmt& s) {
+      if (s.kind != Stmt::Kind::Store) return;
+      if (s.buffer->scope == loop::Scope::Stack && s.buffer->shape.empty()) reduces = true;
+      else maps = true;
+    });
+    if (reduces && !maps) {
+      // Two vectors of partial results hide the latency of the operation.
+      int64_t partial = extent < 0 || extent >= 2 * n ? 2 * n : n;
+      auto lane_loop = schedule_.rfactor(name, partial);
+      if (lane_loop.ok()) (void)schedule_.vectorize(*lane_loop);
+    } else if (maps && !reduces) {
+      vectorize_map(name, false, name);
+    }
+  }
+
+  loop::Kernel& kernel_;
+  const loop::Machine& machine_;
+  Schedule schedule_;
+};
+
+}  // namespace
+
+Status schedule_kernel(EmittedKernel& k, const Op* hero, const loop::Machine& machine,
+                       const std::function<bool(int)>& constant, std::vector<Repack>& repacks) {
+  if (hero && (hero->def->kind == OpKind::Contraction || hero->def->kind == OpKind::Window)) {
+    if (schedule_contraction(k, machine, constant, repacks)) {
+      loop::simplify(k.kernel);
+      return loop::verify(k.kernel);
+    }
+  }
+  Generic(k.kernel, machine).run();
+  loop::simplify(k.kernel);
+  return loop::verify(k.kernel);
+}
+
+}  // namespace tenfold
