@@ -147,6 +147,11 @@ TEST_P(Cross, kernels_give_the_interpreters_bits) {
 }
 
 TEST_P(Cross, primitives_give_this_machines_bits) {
+  // One machine of each family in the gate; all of them with TENFOLD_LONG_TESTS.
+  const std::string machine = GetParam().name;
+  if (!std::getenv("TENFOLD_LONG_TESTS") && machine != "cortex_a72" && machine != "rv64gcv_vlen256") {
+    GTEST_SKIP() << "a long test; set TENFOLD_LONG_TESTS";
+  }
   std::vector<KernelCase> cases = primitive_cases();
   const std::vector<loop::Kernel> kernels = take_kernels(cases);
   std::vector<KernelCase> want(cases.size());

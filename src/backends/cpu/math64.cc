@@ -411,7 +411,8 @@ V atanh64(V x) {
 V cbrt64(V x) {
   V a = fabs(x);
   V sub = a < 0x1p-1022;
-  V v = select(sub, a * 0x1p54, a);
+  V huge = a > 0x1p1000;
+  V v = select(sub, a * 0x1p54, select(huge, a * 0x1p-54, a));
   // A third of the exponent, from the upper half of the bits.
   V upper = lshr(fbits(v), 32);
   V third = lshr(upper * constant_i(upper, 0x55555556), 32);
@@ -424,7 +425,7 @@ V cbrt64(V x) {
   V t2l = fma(t, t, -t2);
   V c = fma(t2, t, -v) + t2l * t;
   t = t - c / (t2 * 3.0);
-  t = select(sub, t * 0x1p-18, t);
+  t = select(sub, t * 0x1p-18, select(huge, t * 0x1p18, t));
   t = select((a > 0.0) & (a < kInf), t, a);
   return copysign(t, x);
 }
