@@ -29,19 +29,17 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-std::shared_ptr<const std::byte> constant_blob(const Lowered& l) {
+// Null when there is no memory for it. Each constant is released once it is in the blob.
+std::shared_ptr<const std::byte> constant_blob(Lowered& l) {
   size_t bytes = (l.program.const_bytes + 64) / 64 * 64;
   std::shared_ptr<std::byte> blob(static_cast<std::byte*>(std::aligned_alloc(64, bytes)),
                                   [](std::byte* p) { std::free(p); });
   if (!blob) return nullptr;
-  uint64_t end = 0;
-  for (const auto& c : l.constants) {
-    // What lies between constants is written into artifacts too.
-    if (c.offset > end) std::memset(blob.get() + end, 0, c.offset - end);
-    std::memcpy(blob.get() + c.offset, c.value.bytes(), c.value.byte_count());
-    end = c.offset + c.value.byte_count();
+  std::memset(blob.get(), 0, bytes);  // what lies between constants is written into artifacts too
+  for (auto& c : l.constants) {
+    place(c, blob.get());
+    c.value = Literal();
   }
-  if (bytes > end) std::memset(blob.get() + end, 0, bytes - end);
   return blob;
 }
 
@@ -157,13 +155,13 @@ Result<CompiledModel> compile(Module& m, const CompileOptions& options) {
   out.object = std::move(code.object);
   TF_ASSIGN(out.shared_object, backend->link_shared(out.object, out.target, exports));
   watch.stage("link");
+  out.constants = constant_blob(lowered);
+  if (!out.constants)
+    return Error{"out-of-memory", "no memory for the model's constants", {m.source}, {}};
   out.program = std::move(lowered.program);
   if (!m.source.empty()) out.program.model_name = file_name(m.source);
   out.program.target = out.target.text;
   out.program.features = out.target.features;
-  out.constants = constant_blob(lowered);
-  if (!out.constants)
-    return Error{"out-of-memory", "no memory for the model's constants", {m.source}, {}};
   watch.stage("constants");
   return out;
 }
