@@ -25,7 +25,7 @@ _NAMES = {
 }
 _FROM_NUMPY = {v: k for k, v in _NAMES.items()}
 # Those that only ml_dtypes has, and the integer their elements travel as.
-_STORAGE = {k: np.uint8 for k, v in _NAMES.items() if v.startswith(("float4", "float6", "float8"))}
+_STORAGE = {k: np.uint8 for k, v in _NAMES.items() if v.startswith(("float4_", "float6_", "float8_"))}
 _STORAGE |= {"bf16": np.uint16, "i2": np.int8, "i4": np.int8, "ui2": np.uint8, "ui4": np.uint8}
 
 
