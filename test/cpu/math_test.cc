@@ -59,10 +59,10 @@ struct Function {
 const Function kFunctions[] = {
     TF_FN(Exp, 1.05, 1.0, std::exp), TF_FN(Expm1, 1.6, 2.0, std::expm1), TF_FN(Log, 1.0, 1.0, std::log),
     TF_FN(Log1p, 0.6, 2.5, std::log1p), TF_FN(Tanh, 1.5, 3.0, std::tanh),
-    TF_FN(Logistic, 2.1, 2.5, logistic), TF_FN(Erf, 1.5, 1.5, std::erf), TF_FN(Sin, 0.6, 1.0, std::sin),
+    TF_FN(Logistic, 2.5, 2.5, logistic), TF_FN(Erf, 1.5, 1.5, std::erf), TF_FN(Sin, 0.6, 1.0, std::sin),
     TF_FN(Cos, 0.6, 1.0, std::cos), TF_FN(Tan, 0.6, 2.5, std::tan), TF_FN(Asin, 0.6, 2.5, std::asin),
     TF_FN(Acos, 0.6, 2.0, std::acos), TF_FN(Atan, 0.6, 2.5, std::atan), TF_FN(Sinh, 0.6, 3.0, std::sinh),
-    TF_FN(Cosh, 0.6, 2.5, std::cosh), TF_FN(Asinh, 0.6, 3.0, std::asinh),
+    TF_FN(Cosh, 0.6, 3.0, std::cosh), TF_FN(Asinh, 0.6, 3.0, std::asinh),
     TF_FN(Acosh, 0.6, 3.0, std::acosh), TF_FN(Atanh, 0.6, 3.0, std::atanh),
     TF_FN(Cbrt, 0.6, 1.0, std::cbrt),
 };

@@ -20,6 +20,7 @@ using EK = loop::ExprNode::Kind;
 namespace {
 constexpr int64_t kMaxUnrolledWeight = 60000;
 constexpr int64_t kSharedFrameBytes = 8192;
+constexpr int64_t kSmallBody = 40;  // expression nodes
 constexpr int64_t kFar = INT64_MAX / 4;
 
 Expr rounded_bytes(const loop::BufferDef& b) {
@@ -360,36 +361,88 @@ void KernelEmitter::vector_loop(const Stmt& s, int64_t extent) {
   lanes_ = &lanes;
   const Body* todo = &s.body;
   llvm::BasicBlock* slow = nullptr;
-  // A tail's guard where masked memory is dear: all lanes or one by one.
-  if (!g_.machine.masked_memory && s.body.size() == 1 && s.body[0]->kind == SK::If &&
-      s.body[0]->else_body.empty() && facts.varying(s.body[0]->cond) &&
-      !s.body[0]->cond->has_load) {
-    V all;
-    for (piece_ = 0; piece_ < static_cast<int>(lanes.pieces.size()); ++piece_) {
-      V m = g_.splat(condition(s.body[0]->cond), width());
-      V a = m.is_vector() ? g_.wrap(g_.b.CreateAndReduce(m.v)) : m;
-      all = all ? all & a : a;
+  // A tail's guard around the whole body: when all lanes are in, a plain body without masks; else
+  // lanes under masks, or one by one where masked memory is dear. A large body is not worth two
+  // copies: its masks cost nothing beside it.
+  const bool guarded = s.body.size() == 1 && s.body[0]->kind == SK::If &&
+                       s.body[0]->else_body.empty() && facts.varying(s.body[0]->cond) &&
+                       !s.body[0]->cond->has_load;
+  if (guarded && (!g_.machine.masked_memory || weight(s.body[0]->body) <= kSmallBody)) {
+    V all = all_lanes(s.body[0]->cond);
+    if (!all && !g_.machine.masked_memory) {
+      for (piece_ = 0; piece_ < static_cast<int>(lanes.pieces.size()); ++piece_) {
+        V m = g_.splat(condition(s.body[0]->cond), width());
+        V a = m.is_vector() ? g_.wrap(g_.b.CreateAndReduce(m.v)) : m;
+        all = all ? all & a : a;
+      }
+      piece_ = 0;
     }
-    piece_ = 0;
-    auto* fast = llvm::BasicBlock::Create(g_.ctx, "all_lanes", fn_);
-    slow = llvm::BasicBlock::Create(g_.ctx, "some_lanes", fn_);
-    g_.b.CreateCondBr(all.v, fast, slow);
-    g_.b.SetInsertPoint(fast);
-    todo = &s.body[0]->body;
+    if (all) {
+      auto* fast = llvm::BasicBlock::Create(g_.ctx, "all_lanes", fn_);
+      slow = llvm::BasicBlock::Create(g_.ctx, "some_lanes", fn_);
+      g_.b.CreateCondBr(all.v, fast, slow);
+      g_.b.SetInsertPoint(fast);
+      todo = &s.body[0]->body;
+    }
   }
   body(*todo);
+  memo_clear();
+  llvm::BasicBlock* join = nullptr;
+  if (slow) {
+    join = llvm::BasicBlock::Create(g_.ctx, "lanes.end", fn_);
+    g_.b.CreateBr(join);
+    g_.b.SetInsertPoint(slow);
+    if (g_.machine.masked_memory) body(s.body);
+  }
   lanes_ = nullptr;
   piece_ = 0;
   loops_.resize(facts_lanes_begin);
   memo_clear();
   if (slow) {
-    auto* join = llvm::BasicBlock::Create(g_.ctx, "lanes.end", fn_);
-    g_.b.CreateBr(join);
-    g_.b.SetInsertPoint(slow);
-    serial_loop(s, lanes.begin, scalar(s.extent));
+    if (!g_.machine.masked_memory) serial_loop(s, lanes.begin, scalar(s.extent));
     g_.b.CreateBr(join);
     g_.b.SetInsertPoint(join);
   }
+}
+
+// Whether a condition holds in every lane, as a scalar, when that can be told from the first and the
+// last one: comparisons of numbers that step evenly. Null otherwise.
+V KernelEmitter::all_lanes(const Expr& c) {
+  if (!varying(c)) return condition(c);
+  if (c->kind != EK::Op || c->args.size() != 2) return {};
+  if (c->prim == Prim::And) {
+    V a = all_lanes(c->args[0]);
+    V b = a ? all_lanes(c->args[1]) : V{};
+    return b ? a & b : V{};
+  }
+  const bool less = c->prim == Prim::Lt || c->prim == Prim::Le;
+  if ((!less && c->prim != Prim::Gt && c->prim != Prim::Ge) || c->args[0]->dtype != DType::I64) {
+    return {};
+  }
+  // Divisions step evenly within one register only.
+  std::function<bool(const Expr&)> even = [&](const Expr& e) {
+    if (!varying(e)) return true;
+    if (e->kind == EK::Var) {
+      auto l = facts_.lets.find(e->var.get());
+      return l == facts_.lets.end() || even(l->second);
+    }
+    if (e->kind != EK::Op ||
+        (e->prim != Prim::Add && e->prim != Prim::Sub && e->prim != Prim::Mul)) {
+      return false;
+    }
+    return even(e->args[0]) && even(e->args[1]);
+  };
+  Lin a, b;
+  if (!even(c->args[0]) || !even(c->args[1]) || !lin(c->args[0], &a) || !lin(c->args[1], &b) ||
+      a.dynamic || b.dynamic) {
+    return {};
+  }
+  // The lane where it fails first.
+  const int64_t step = a.stride - b.stride;
+  const int64_t lane = (step > 0) == less ? lanes_->extent - 1 : 0;
+  V x = index_op(Prim::Add, a.base, g_.wrap(g_.b.getInt64(a.stride * lane)), true, true);
+  V y = index_op(Prim::Add, b.base, g_.wrap(g_.b.getInt64(b.stride * lane)), true, true);
+  return emit_prim(g_, c->prim, DType::I64, {Val(x), Val(y)}).re;
 }
 
 void KernelEmitter::while_loop(const Stmt& s) {

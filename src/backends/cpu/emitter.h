@@ -90,6 +90,7 @@ class KernelEmitter {
   Val eval_node(const loop::Expr& e);
   V scalar(const loop::Expr& e);  // uniform, real
   V condition(const loop::Expr& e) { return eval(e).re; }
+  V all_lanes(const loop::Expr& c);
   Val guard(const loop::Expr& e);
   Val compare_lanes(const loop::Expr& e);
   bool lin(const loop::Expr& e, Lin* out);
