@@ -20,8 +20,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     same = surely_same(then_types[i], else_types[i]);
   }
   if (!same) {
-    diag.fail("C2", "its branches give " + type_list(then_types) + " and " +
-                        type_list(else_types));
+    diag.fail("C2", "its branches give " + type_list(then_types) + " and " + type_list(else_types));
   }
   return then_types;
 }
