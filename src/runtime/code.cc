@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -13,6 +14,15 @@ namespace {
 
 Error load_error(const std::string& what) {
   return Error{"code-load", "the compiled code cannot be loaded: " + what, {}, {}};
+}
+
+// The loader takes a name that it has loaded before for the same library, and descriptors are used
+// again. So each load spells its path in a way of its own: a counter's bits as "/." and "/".
+std::string unique_path(int fd) {
+  static std::atomic<uint64_t> counter{0};
+  std::string path = "/proc/self/fd";
+  for (uint64_t n = ++counter; n; n >>= 1) path += n & 1 ? "/." : "/";
+  return path + "/" + std::to_string(fd);
 }
 
 }  // namespace
@@ -27,7 +37,7 @@ Result<std::shared_ptr<Code>> Code::from_file(const std::string& path) {
   return code;
 }
 
-Result<std::shared_ptr<Code>> Code::from_bytes(const std::string& shared_object) {
+Result<std::shared_ptr<Code>> Code::from_bytes(std::string_view shared_object) {
   int fd = memfd_create("tenfold-code", MFD_CLOEXEC);
   if (fd < 0) return load_error(std::strerror(errno));
   for (size_t done = 0; done < shared_object.size();) {
@@ -40,7 +50,7 @@ Result<std::shared_ptr<Code>> Code::from_bytes(const std::string& shared_object)
     }
     done += static_cast<size_t>(n);
   }
-  auto code = from_file("/proc/self/fd/" + std::to_string(fd));
+  auto code = from_file(unique_path(fd));
   close(fd);
   return code;
 }
@@ -49,6 +59,16 @@ Code::~Code() {
   if (handle_) dlclose(handle_);
 }
 
-void* Code::find(const std::string& symbol) const { return dlsym(handle_, symbol.c_str()); }
+std::shared_ptr<Code> Code::from_table(std::unordered_map<std::string, void*> functions) {
+  auto code = std::make_shared<Code>();
+  code->table_ = std::move(functions);
+  return code;
+}
+
+void* Code::find(const std::string& symbol) const {
+  if (handle_) return dlsym(handle_, symbol.c_str());
+  auto it = table_.find(symbol);
+  return it == table_.end() ? nullptr : it->second;
+}
 
 }  // namespace tenfold::rt

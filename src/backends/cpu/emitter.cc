@@ -141,7 +141,8 @@ void KernelEmitter::declare_params(llvm::Function* fn) {
     l->setMetadata(llvm::LLVMContext::MD_invariant_load, empty);
     l->setMetadata(llvm::LLVMContext::MD_noundef, empty);
     l->setMetadata(llvm::LLVMContext::MD_nonnull, empty);
-    l->setMetadata(llvm::LLVMContext::MD_align, md_i64(p->alignment));
+    // Inputs and outputs are the caller's arrays, aligned to their element and no further.
+    l->setMetadata(llvm::LLVMContext::MD_align, md_i64(byte_size(p->dtype)));
     int64_t bytes = 0;
     if (loop::is_const(rounded_bytes(*p), &bytes)) {
       bytes = byte_size(p->dtype);
@@ -240,6 +241,9 @@ void KernelEmitter::stmt(const Stmt& s) {
     case SK::Store: return store(s);
     case SK::Intrinsic:
       if (s.name == "prefetch") return prefetch(s);
+      if (s.name == "dot4_u8s8") return dot4(s, false, true);
+      if (s.name == "dot4_s8s8") return dot4(s, true, true);
+      if (s.name == "dot4_u8u8") return dot4(s, false, false);
       return fail("cpu-unknown-intrinsic", "the CPU backend has no intrinsic \"" + s.name + "\"");
   }
 }
