@@ -30,9 +30,9 @@ void check(std::vector<KernelCase> cases, CodegenOptions options = {},
     jit.run(k, pg, cases[k].symbols);
     jit.run(k, ps, cases[k].symbols, 3);
     for (size_t i = 0; i < want.size(); ++i) {
-      EXPECT_TRUE(got[i].same(want[i]))
-          << kernels[k].params[i]->name << ": got " << got[i].str(64) << "\nwant " << want[i].str(64)
-          << "\n" << loop::print(kernels[k]);
+      EXPECT_TRUE(got[i].same(want[i])) << kernels[k].params[i]->name << ": got " << got[i].str(64)
+                                        << "\nwant " << want[i].str(64) << "\n"
+                                        << loop::print(kernels[k]);
       EXPECT_TRUE(split[i].same(want[i])) << "in three pieces: " << kernels[k].params[i]->name;
     }
   }

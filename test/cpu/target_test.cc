@@ -13,12 +13,23 @@ namespace tenfold {
 namespace {
 
 TEST(Targets, known_machines_have_their_registers) {
-  struct Row { const char* name; int bytes; bool masked; bool vnni; bool dotprod; };
-  for (const Row& r : {Row{"cpu:skylake-avx512", 64, true, false, false}, {"cpu:haswell", 32, false, false, false},
-                       {"cpu:znver4", 64, true, true, false}, {"cpu:x86-64-v3", 32, false, false, false},
-                       {"cpu:sapphirerapids", 64, true, true, false}, {"cpu:cortex-a72", 16, false, false, false},
-                       {"cpu:neoverse-n1", 16, false, false, true}, {"cpu:apple-m1", 16, false, false, true},
-                       {"cpu:rv64gcv", 32, true, false, false}, {"cpu:rv64gc", 8, false, false, false}}) {
+  struct Row {
+    const char* name;
+    int bytes;
+    bool masked;
+    bool vnni;
+    bool dotprod;
+  };
+  for (const Row& r : {Row{"cpu:skylake-avx512", 64, true, false, false},
+                       {"cpu:haswell", 32, false, false, false},
+                       {"cpu:znver4", 64, true, true, false},
+                       {"cpu:x86-64-v3", 32, false, false, false},
+                       {"cpu:sapphirerapids", 64, true, true, false},
+                       {"cpu:cortex-a72", 16, false, false, false},
+                       {"cpu:neoverse-n1", 16, false, false, true},
+                       {"cpu:apple-m1", 16, false, false, true},
+                       {"cpu:rv64gcv", 32, true, false, false},
+                       {"cpu:rv64gc", 8, false, false, false}}) {
     auto t = backend_cpu.parse_target(r.name);
     ASSERT_TRUE(t.ok()) << to_string(t.errors());
     EXPECT_EQ(t->machine.vector_bytes, r.bytes) << r.name;
@@ -83,7 +94,8 @@ TEST(Compile, an_unknown_intrinsic_is_an_error) {
 
 // Self-contained: the object asks for no symbol from outside, for any kernel of the collection.
 TEST(Compile, objects_have_no_undefined_symbols) {
-  for (const char* name : {"cpu", "cpu:haswell", "cpu:skylake-avx512", "cpu:cortex-a72", "cpu:rv64gcv"}) {
+  for (const char* name :
+       {"cpu", "cpu:haswell", "cpu:skylake-avx512", "cpu:cortex-a72", "cpu:rv64gcv"}) {
     std::vector<KernelCase> cases = kernel_cases();
     for (KernelCase& c : primitive_cases()) cases.push_back(std::move(c));
     std::vector<loop::Kernel> kernels;
@@ -96,7 +108,8 @@ TEST(Compile, objects_have_no_undefined_symbols) {
     for (int s = 0; s < h->e_shnum; ++s) {
       if (sections[s].sh_type != SHT_SYMTAB) continue;
       const char* names = c->object.data() + sections[sections[s].sh_link].sh_offset;
-      const auto* syms = reinterpret_cast<const Elf64_Sym*>(c->object.data() + sections[s].sh_offset);
+      const auto* syms =
+          reinterpret_cast<const Elf64_Sym*>(c->object.data() + sections[s].sh_offset);
       for (uint64_t i = 1; i < sections[s].sh_size / sizeof(Elf64_Sym); ++i) {
         if (ELF64_ST_BIND(syms[i].st_info) != STB_GLOBAL) continue;
         EXPECT_NE(syms[i].st_shndx, SHN_UNDEF) << name << ": " << names + syms[i].st_name;

@@ -111,15 +111,16 @@ void KernelEmitter::declare_params(llvm::Function* fn) {
   llvm::Value* bufs = fn->getArg(0);
   llvm::Value* syms = fn->getArg(1);
   for (size_t i = 0; i < k_.symbols.size(); ++i) {
-    auto* l = b.CreateAlignedLoad(b.getInt64Ty(), b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), syms, i),
-                                  llvm::Align(8), k_.symbols[i]->name);
+    auto* l =
+        b.CreateAlignedLoad(b.getInt64Ty(), b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), syms, i),
+                            llvm::Align(8), k_.symbols[i]->name);
     l->setMetadata(llvm::LLVMContext::MD_invariant_load, empty);
     l->setMetadata(llvm::LLVMContext::MD_noundef, empty);
     const Var& s = *k_.symbols[i];
     if (s.min <= s.max && s.max < INT64_MAX && s.min > INT64_MIN) {
       llvm::MDBuilder md(ctx);
-      l->setMetadata(llvm::LLVMContext::MD_range,
-                     md.createRange(llvm::APInt(64, s.min, true), llvm::APInt(64, s.max + 1, true)));
+      l->setMetadata(llvm::LLVMContext::MD_range, md.createRange(llvm::APInt(64, s.min, true),
+                                                                 llvm::APInt(64, s.max + 1, true)));
     }
     vars_[k_.symbols[i].get()] = {Val(g_.wrap(l))};
   }
@@ -234,12 +235,18 @@ void KernelEmitter::body(const Body& b) {
 void KernelEmitter::stmt(const Stmt& s) {
   memo_clear();
   switch (s.kind) {
-    case SK::For: return for_loop(s);
-    case SK::While: return while_loop(s);
-    case SK::If: return if_stmt(s);
-    case SK::Let: return let(s);
-    case SK::Alloc: return alloc(s);
-    case SK::Store: return store(s);
+    case SK::For:
+      return for_loop(s);
+    case SK::While:
+      return while_loop(s);
+    case SK::If:
+      return if_stmt(s);
+    case SK::Let:
+      return let(s);
+    case SK::Alloc:
+      return alloc(s);
+    case SK::Store:
+      return store(s);
     case SK::Intrinsic:
       if (s.name == "prefetch") return prefetch(s);
       if (s.name == "dot4_u8s8") return dot4(s, false, true);
@@ -261,7 +268,8 @@ void KernelEmitter::for_loop(const Stmt& s) {
     case LoopKind::Unrolled:
       if (fixed && weight(s.body) * extent <= kMaxUnrolledWeight) return unrolled_loop(s, extent);
       break;
-    default: break;
+    default:
+      break;
   }
   serial_loop(s, scalar(s.begin), scalar(s.extent));
 }
@@ -269,15 +277,17 @@ void KernelEmitter::for_loop(const Stmt& s) {
 void KernelEmitter::serial_loop(const Stmt& s, V begin, V extent) {
   auto& b = g_.b;
   const Interval br = facts_.range(s.begin), er = facts_.range(s.extent);
-  facts_.ranges[s.var.get()] = {
-      br.lo, br.hi > kFar || er.hi > kFar ? INT64_MAX : br.hi + er.hi - 1};
+  facts_.ranges[s.var.get()] = {br.lo,
+                                br.hi > kFar || er.hi > kFar ? INT64_MAX : br.hi + er.hi - 1};
   loops_.push_back(s.var.get());
   auto* before = b.GetInsertBlock();
   auto* loop = llvm::BasicBlock::Create(g_.ctx, s.var->name, fn_);
   auto* exit = llvm::BasicBlock::Create(g_.ctx, s.var->name + ".end", fn_);
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent.v);
-  if (known && known->getSExtValue() >= 1) b.CreateBr(loop);
-  else b.CreateCondBr(b.CreateICmpSGT(extent.v, b.getInt64(0)), loop, exit);
+  if (known && known->getSExtValue() >= 1)
+    b.CreateBr(loop);
+  else
+    b.CreateCondBr(b.CreateICmpSGT(extent.v, b.getInt64(0)), loop, exit);
   b.SetInsertPoint(loop);
   llvm::PHINode* i = b.CreatePHI(b.getInt64Ty(), 2, s.var->name);
   i->addIncoming(b.getInt64(0), before);
@@ -299,8 +309,10 @@ void KernelEmitter::unrolled_loop(const Stmt& s, int64_t extent) {
   loops_.push_back(s.var.get());
   for (int64_t i = 0; i < extent; ++i) {
     vars_[s.var.get()] = {Val(index_op(Prim::Add, begin, g_.wrap(g_.b.getInt64(i)), true, true))};
-    if (fixed) facts_.constants[s.var.get()] = first + i;
-    else facts_.ranges[s.var.get()] = {br.lo, br.hi == INT64_MAX ? INT64_MAX : br.hi + i};
+    if (fixed)
+      facts_.constants[s.var.get()] = first + i;
+    else
+      facts_.ranges[s.var.get()] = {br.lo, br.hi == INT64_MAX ? INT64_MAX : br.hi + i};
     body(s.body);
   }
   facts_.constants.erase(s.var.get());
@@ -405,8 +417,8 @@ void KernelEmitter::vector_loop(const Stmt& s, int64_t extent) {
   }
 }
 
-// Whether a condition holds in every lane, as a scalar, when that can be told from the first and the
-// last one: comparisons of numbers that step evenly. Null otherwise.
+// Whether a condition holds in every lane, as a scalar, when that can be told from the first and
+// the last one: comparisons of numbers that step evenly. Null otherwise.
 V KernelEmitter::all_lanes(const Expr& c) {
   if (!varying(c)) return condition(c);
   if (c->kind != EK::Op || c->args.size() != 2) return {};
@@ -558,8 +570,8 @@ void KernelEmitter::alloc(const Stmt& s) {
                                         " depends on more than the kernel's symbols");
       }
     }
-    V base = g_.wrap(g_.b.CreateInBoundsGEP(g_.b.getInt8Ty(), workspace_.v,
-                                            scalar(known->second).v, buf->name));
+    V base = g_.wrap(
+        g_.b.CreateInBoundsGEP(g_.b.getInt8Ty(), workspace_.v, scalar(known->second).v, buf->name));
     buffers_[buf.get()] = storage_of(buf, base);
     return;
   }
@@ -660,11 +672,17 @@ void KernelEmitter::reduce_store(const Stmt& s, Prim p) {
   auto combine = [&](Val& into, Val v) { into = into.re ? emit_prim(g_, p, t, {into, v}) : v; };
   auto identity = [&]() -> Val {
     switch (p) {
-      case Prim::Add: return emit_const(g_, t, 0, -0.0, -0.0);
-      case Prim::Mul: return emit_const(g_, t, 1, 1.0, 0.0);
-      case Prim::Or: case Prim::Xor: return emit_const(g_, t, 0, 0, 0);
-      case Prim::And: return emit_const(g_, t, -1, 0, 0);
-      default: break;
+      case Prim::Add:
+        return emit_const(g_, t, 0, -0.0, -0.0);
+      case Prim::Mul:
+        return emit_const(g_, t, 1, 1.0, 0.0);
+      case Prim::Or:
+      case Prim::Xor:
+        return emit_const(g_, t, 0, 0, 0);
+      case Prim::And:
+        return emit_const(g_, t, -1, 0, 0);
+      default:
+        break;
     }
     const double inf = std::numeric_limits<double>::infinity();
     if (is_float(t)) return emit_const(g_, t, 0, p == Prim::Max ? -inf : inf, 0);
@@ -768,8 +786,7 @@ const KernelEmitter::Storage& KernelEmitter::find(const Buffer& b) {
     return buffers_[b.get()] = st;
   }
   fail("cpu-buffer-scope", "buffer " + b->name + " is used outside the phase that declares it");
-  return buffers_[b.get()] =
-             storage_of(b, g_.wrap(llvm::PoisonValue::get(g_.b.getPtrTy())));
+  return buffers_[b.get()] = storage_of(b, g_.wrap(llvm::PoisonValue::get(g_.b.getPtrTy())));
 }
 
 void KernelEmitter::memo_clear() {

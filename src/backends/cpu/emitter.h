@@ -29,12 +29,12 @@ class KernelEmitter {
  private:
   using Var = loop::VarDef;
   struct Storage {
-    V base;                    // pointer
-    std::vector<V> strides;    // elements, row-major
+    V base;                  // pointer
+    std::vector<V> strides;  // elements, row-major
     bool lane_private = false;
     llvm::MDNode* scope = nullptr;    // list of its own scope
     llvm::MDNode* noalias = nullptr;  // list of the others
-    int depth = 0;             // loops around the declaration
+    int depth = 0;                    // loops around the declaration
   };
   struct Piece {
     int start, width, active;
