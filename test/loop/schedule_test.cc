@@ -295,7 +295,10 @@ TEST(LoopScheduleProperty, RandomLegalSchedulesKeepTheMeaning) {
         case 6: (void)s.unroll(l); break;
         case 7: (void)s.parallel(l); break;
         case 8: if (!allocs.empty()) (void)s.expand(allocs[rng() % allocs.size()], l); break;
-        case 9: (void)s.fission(near(l), pick(0, 1) ? l : std::string()); break;
+        case 9:
+          if (!allocs.empty()) (void)s.expand(allocs[rng() % allocs.size()], l);
+          (void)s.fission(pick(0, 1) ? l : near(l), pick(0, 1) ? l : std::string());
+          break;
         case 10:
           (void)s.cache_read(kBuffers[pick(0, 2)], l,
                              pick(0, 1) ? std::vector<std::string>{"0/4", "0%4"}
