@@ -33,7 +33,6 @@ class Jit {
 
  private:
   void* handle_ = nullptr;
-  const std::vector<loop::Kernel>* kernels_ = nullptr;
   std::vector<std::vector<loop::Var>> symbols_;
 };
 
