@@ -1,5 +1,5 @@
-// The oracle's driver: runs a function op by op through OpDef::eval. Plain on purpose: no fusion, no
-// reordering. It binds symbols, keeps a value only until its last use, checks that every result
+// The oracle's driver: runs a function op by op through OpDef::eval. Plain on purpose: no fusion,
+// no reordering. It binds symbols, keeps a value only until its last use, checks that every result
 // has the type the graph states, and locates errors.
 #include "graph/evaluator.h"
 
@@ -87,8 +87,7 @@ class Machine {
   const EvalOptions& options() const { return options_; }
 
  private:
-  Status enter(const Block& b, Frame& frame, const std::vector<Literal>& args,
-               const Location& loc);
+  Status enter(const Block& b, Frame& frame, const std::vector<Literal>& args, const Location& loc);
   Status run_op(const Op& op, Frame& frame, const BlockPlan& plan);
   std::vector<Literal> take_operands(const Op& op, Frame& frame, const BlockPlan& plan);
   Status check_sizes(const Op& op, const Frame& frame);
@@ -127,9 +126,7 @@ class Context final : public EvalContext {
     return es;
   }
   void bind_symbol(const Symbol& s, int64_t value) override { frame_.bind(s.name, value); }
-  int64_t max_while_iterations() const override {
-    return machine_.options().max_while_iterations;
-  }
+  int64_t max_while_iterations() const override { return machine_.options().max_while_iterations; }
   // A dimension that could not be evaluated, empty if none was met.
   const std::string& unknown() const { return unknown_; }
 
@@ -142,7 +139,8 @@ class Context final : public EvalContext {
 Result<std::vector<Literal>> Machine::call(const Function& f, std::vector<Literal> args) {
   if (depth_ >= kMaxCallDepth) {
     return Error{"eval-recursion",
-                 "calls are nested " + std::to_string(kMaxCallDepth) + " deep at @" + f.name, {},
+                 "calls are nested " + std::to_string(kMaxCallDepth) + " deep at @" + f.name,
+                 {},
                  {}};
   }
   ++depth_;
@@ -160,9 +158,7 @@ Status Machine::enter(const Block& b, Frame& frame, const std::vector<Literal>& 
     return (f ? "argument " : "region argument ") + std::to_string(i) +
            (n.empty() ? "" : " (" + n + ")") + (f ? " of @" + f->name : "");
   };
-  auto problem = [&](std::string what) {
-    return Error{"eval-argument", std::move(what), loc, {}};
-  };
+  auto problem = [&](std::string what) { return Error{"eval-argument", std::move(what), loc, {}}; };
   if (args.size() != b.args.size()) {
     return problem((f ? "@" + f->name : std::string("the region")) + " takes " +
                    std::to_string(b.args.size()) + " arguments, given " +
@@ -175,8 +171,8 @@ Status Machine::enter(const Block& b, Frame& frame, const std::vector<Literal>& 
       errors.push_back(problem(label(i) + " is " + std::string(name(t.dtype)) + ", given " +
                                std::string(name(args[i].dtype()))));
     } else if (args[i].rank() != t.rank()) {
-      errors.push_back(problem(label(i) + " is " + t.str() + ", given the shape " +
-                               dims_text(args[i].dims())));
+      errors.push_back(
+          problem(label(i) + " is " + t.str() + ", given the shape " + dims_text(args[i].dims())));
     }
   }
   if (!errors.empty()) return errors;
@@ -241,7 +237,8 @@ std::vector<Literal> Machine::take_operands(const Op& op, Frame& frame, const Bl
     TF_CHECK(v != frame.values.end(), op.name() + " at " + op.loc.text + " reads a missing value");
     args.push_back(v->second);
   }
-  // Operands that die here are handed over, so that the op may work in place. Regions may read them.
+  // Operands that die here are handed over, so that the op may work in place. Regions may read
+  // them.
   if (it != plan.end() && op.num_regions() == 0) {
     for (const Value* v : it->second) frame.values.erase(v);
   }
@@ -297,7 +294,7 @@ Status Machine::check_sizes(const Op& op, const Frame& frame) {
       const std::optional<int64_t> v = frame.eval(d);
       if (v && *v >= 0 && !__builtin_mul_overflow(bytes, *v, &bytes) && bytes <= memory_) continue;
       Error e{"eval-size", op.name() + ": size " + d.str(), op.loc, {}};
-      e.message += !v ? " has no value here"
+      e.message += !v       ? " has no value here"
                    : *v < 0 ? " is " + std::to_string(*v) + ", which is negative"
                             : " makes a tensor larger than this machine's memory";
       return e;

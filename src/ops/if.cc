@@ -24,8 +24,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
                  : surely_same(then_types[i], else_types[i]);
   }
   if (!same) {
-    diag.fail("C2", "its branches give " + type_list(then_types) + " and " +
-                        type_list(else_types));
+    diag.fail("C2", "its branches give " + type_list(then_types) + " and " + type_list(else_types));
   }
   // Sizes that only one branch knows say nothing about the results.
   std::vector<TensorType> types = then_types;
