@@ -54,8 +54,8 @@ class Schedule {
   // Reduction over `loop` into `lanes` partial accumulators combined in order at the end.
   Result<std::string> rfactor(const std::string& loop, int64_t lanes);
   // Removes the branches (masks) of the perfect nest from `loop` down: what they kept from being
-  // computed goes to elements of local buffers that nothing else looks at. (Masks
-  // are then only where a tile is packed and where it is stored.)
+  // computed goes to elements of local buffers that nothing else looks at. (Masks are then only
+  // where a tile is packed and where it is stored.)
   Status unguard(const std::string& loop);
   // Computes in place: the local `buffer`, copied to another buffer at the end, becomes that buffer.
   Status forward(const std::string& buffer);
