@@ -1,5 +1,6 @@
 #include "kernels.h"
 
+#include <cmath>
 #include <functional>
 #include <random>
 
@@ -366,6 +367,32 @@ std::vector<KernelCase> kernel_cases() {
     s->args = {load(x, {c_(0)})};
     m.c.kernel.body[0]->body.push_back(std::move(s));
   });
+  struct Dot { const char* name; DType a, b; };
+  for (Dot d : {Dot{"dot4_u8s8", DType::U8, DType::I8}, Dot{"dot4_s8s8", DType::I8, DType::I8},
+                Dot{"dot4_u8u8", DType::U8, DType::U8}}) {
+    for (int lanes : {1, 4, 16, 21}) {
+      with(std::string(d.name) + "_" + std::to_string(lanes), [&](Maker& m, Builder& b) {
+        Buffer x = m.in("x", d.a, {3, 20}), w = m.in("w", d.b, {5, lanes, 4}),
+               y = m.out("y", DType::I32, {3, lanes});
+        for (int i : {0, 1}) {  // the whole range of a byte
+          for (int64_t e = 0; e < m.c.buffers[i].size(); ++e) m.c.buffers[i].set_i64(e, e * 37 + i);
+        }
+        b.for_("i", c_(3), [&](Expr i) {
+          b.for_("k", c_(5), [&](Expr k) { b.for_("j", c_(lanes), [&](Expr) {}, LoopKind::Vectorized); (void)k; });
+          (void)i;
+        });
+        auto* k_loop = m.c.kernel.body[0]->body[0].get();
+        auto* j_loop = k_loop->body[0].get();
+        Expr i = loop::var_ref(m.c.kernel.body[0]->var), k = loop::var_ref(k_loop->var),
+             j = loop::var_ref(j_loop->var);
+        auto s = std::make_unique<loop::Stmt>();
+        s->kind = loop::Stmt::Kind::Intrinsic;
+        s->name = d.name;
+        s->args = {load(y, {i, j}), load(x, {i, k * c_(4)}), load(w, {k, j, c_(0)})};
+        j_loop->body.push_back(std::move(s));
+      });
+    }
+  }
   with("nothing", [](Maker& m, Builder&) { m.out("y", DType::F32, {4}); });
   with("empty_extent", [](Maker& m, Builder& b) {
     Expr n = m.symbol("n", 0);
@@ -437,6 +464,54 @@ KernelCase random_kernel(uint64_t seed) {
     b.store(z, {i}, b.get(s));
   }, LoopKind::Parallel);
   return std::move(m.c);
+}
+
+std::vector<KernelCase> primitive_cases() {
+  constexpr Prim kPrims[] = {
+#define X(n, a, s) Prim::n,
+      TENFOLD_PRIMS(X)
+#undef X
+  };
+  const double special[] = {0.0,  -0.0, 1,     -1,     0.5,  -0.5,   INFINITY, -INFINITY, NAN,
+                            1e-40, -1e-310, 1e38, -3.5,  2.5,  710,    -745,     88.5,      -104,
+                            3.141592653589793, 1e10, 0.99999, 1e300, -2.5, 1e-5};
+  std::vector<KernelCase> all;
+  const int64_t n = 301;
+  for (DType t : {DType::F32, DType::F64, DType::F16, DType::BF16, DType::I8, DType::I32, DType::I64,
+                  DType::U16, DType::F8E5M2, DType::C64}) {
+    for (Prim p : kPrims) {
+      if (!supports(p, t)) continue;
+      Maker m(std::string(name(p)) + "_" + std::string(name(t)));
+      Builder b(&m.c.kernel);
+      std::vector<Buffer> in;
+      for (int a = 0; a < arity(p); ++a) {
+        in.push_back(m.in("x" + std::to_string(a), p == Prim::Select && a == 0 ? DType::Bool : t, {n}));
+        Literal& l = m.c.buffers.back();
+        std::mt19937_64 r(static_cast<uint64_t>(a) + 5);
+        for (int64_t i = 0; i < n; ++i) {
+          const double u = static_cast<double>(static_cast<int64_t>(r())) * 0x1p-63;
+          const double v = r() % 3 == 0 ? special[r() % 24] : r() % 2 ? u * 30 : u;
+          if (is_complex(l.dtype())) l.set_c128(i, {v, u});
+          else if (is_float(l.dtype())) l.set_f64(i, v);
+          else if (l.dtype() == DType::Bool) l.set_i64(i, static_cast<int64_t>(r() & 1));
+          else l.set_i64(i, r() % 3 ? static_cast<int64_t>(r() % 19) - 9 : static_cast<int64_t>(r()));
+        }
+      }
+      Buffer out = m.out("out", result_dtype(p, t), {n});
+      b.for_("io", c_((n + 15) / 16), [&](Expr io) {
+        b.for_("ii", c_(16), [&](Expr ii) {
+          Expr i = io * c_(16) + ii;
+          b.if_(loop::lt(i, c_(n)), [&] {
+            std::vector<Expr> args;
+            for (const Buffer& x : in) args.push_back(load(x, {i}));
+            b.store(out, {i}, op(p, args));
+          });
+        }, LoopKind::Vectorized);
+      });
+      all.push_back(std::move(m.c));
+    }
+  }
+  return all;
 }
 
 }  // namespace tenfold

@@ -38,6 +38,8 @@ namespace {
 Machine machine_of(const Target& t) {
   Machine m;
   m.vector_bytes = t.machine.vector_bytes;
+  m.vnni = t.vnni && t.machine.vector_bytes == 64;
+  m.dotprod = t.dotprod;
   if (t.triple.rfind("aarch64", 0) == 0) {
     m.arch = Machine::Arch::AArch64;
     m.half_convert = true;

@@ -347,13 +347,6 @@ KernelEmitter::Address KernelEmitter::address(const Buffer& buf, const std::vect
   return a;
 }
 
-template <class I>
-I* KernelEmitter::annotate(I* inst, const Storage& st) {
-  if (st.scope) inst->setMetadata(llvm::LLVMContext::MD_alias_scope, st.scope);
-  if (st.noalias) inst->setMetadata(llvm::LLVMContext::MD_noalias, st.noalias);
-  return inst;
-}
-
 V KernelEmitter::safe_pointer(V p, V active) {
   if (auto* c = llvm::dyn_cast<llvm::ConstantInt>(active.v); c && c->isOne()) return p;
   if (!dummy_) dummy_ = alloca_bytes(g_.b.getInt64Ty(), 2, "nowhere");

@@ -241,6 +241,9 @@ void KernelEmitter::stmt(const Stmt& s) {
     case SK::Store: return store(s);
     case SK::Intrinsic:
       if (s.name == "prefetch") return prefetch(s);
+      if (s.name == "dot4_u8s8") return dot4(s, false, true);
+      if (s.name == "dot4_s8s8") return dot4(s, true, true);
+      if (s.name == "dot4_u8u8") return dot4(s, false, false);
       return fail("cpu-unknown-intrinsic", "the CPU backend has no intrinsic \"" + s.name + "\"");
   }
 }

@@ -80,6 +80,8 @@ class KernelEmitter {
   void store(const loop::Stmt& s);
   void reduce_store(const loop::Stmt& s, Prim p);
   void prefetch(const loop::Stmt& s);
+  void dot4(const loop::Stmt& s, bool signed_a, bool signed_b);
+  V load_four(const loop::Expr& e);
   bool contracts(const loop::Stmt& s) const;
   std::vector<Piece> make_pieces(int extent, int element_bytes) const;
 
@@ -106,8 +108,13 @@ class KernelEmitter {
                   const Storage& st);
   V pointer_at(V base, llvm::Type* mem, V offset, int scale, int part);
   V safe_pointer(V p, V active);
+  // Puts the buffer's alias scopes on a load or store.
   template <class I>
-  I* annotate(I* inst, const Storage& st);
+  I* annotate(I* inst, const Storage& st) {
+    if (st.scope) inst->setMetadata(llvm::LLVMContext::MD_alias_scope, st.scope);
+    if (st.noalias) inst->setMetadata(llvm::LLVMContext::MD_noalias, st.noalias);
+    return inst;
+  }
   const Storage& find(const loop::Buffer& b);
   V alloca_bytes(llvm::Type* t, int64_t count, const std::string& name);
 

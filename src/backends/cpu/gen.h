@@ -24,6 +24,8 @@ struct Machine {
   bool half_convert = false;  // f32 <-> f16 in hardware, vectors too
   bool masked_memory = false;  // masked loads and stores cost about as much as plain ones
   bool gather = false;
+  bool vnni = false;     // x86: vpdpbusd
+  bool dotprod = false;  // Arm: sdot, udot
   int vector_bytes = 16;
 };
 

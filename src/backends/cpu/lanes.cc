@@ -115,7 +115,15 @@ struct Checker {
         return;
       }
       case SK::Intrinsic:
-        if (s.name != "prefetch") fail();
+        if (s.name == "prefetch") return;
+        // dot4: the sum belongs to a lane, the bytes lie together.
+        if (s.args.size() != 3 || s.args[0]->kind != EK::Load) return fail();
+        if (!f.private_buffers.contains(s.args[0]->buffer.get()) && !any_varying(s.args[0]->args)) {
+          return fail();
+        }
+        for (int k : {1, 2}) {
+          if (f.private_buffers.contains(s.args[k]->buffer.get())) return fail();
+        }
         return;
     }
   }
