@@ -23,8 +23,7 @@ bool operator==(const Attr& a, const Attr& b) {
   return std::visit(
       [&](const auto& x) {
         using T = std::decay_t<decltype(x)>;
-        if constexpr (std::is_same_v<T, Literal> ||
-                      std::is_same_v<T, std::shared_ptr<AttrDict>>) {
+        if constexpr (std::is_same_v<T, Literal> || std::is_same_v<T, std::shared_ptr<AttrDict>>) {
           return false;  // handled above
         } else {
           return x == std::get<T>(b.v);
@@ -289,6 +288,10 @@ std::string Module::unique_symbol_name(std::string_view stem) const {
     walk(f->body, [&](const Op* op) {
       for (int i = 0; i < op->num_regions(); ++i) add_args(*op->region(i));
       if (op->is("tenfold.bind_symbol")) used.insert(op->str("symbol"));
+      if (const Attr* a = op->attr("bound_symbols")) {
+        const auto& names = a->as<std::vector<std::string>>();
+        used.insert(names.begin(), names.end());
+      }
     });
   }
   for (auto& s : symbols) used.insert(s->name);

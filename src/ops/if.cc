@@ -24,8 +24,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
                  : surely_same(then_types[i], else_types[i]);
   }
   if (!same) {
-    diag.fail("C2", "its branches give " + type_list(then_types) + " and " +
-                        type_list(else_types));
+    diag.fail("C2", "its branches give " + type_list(then_types) + " and " + type_list(else_types));
   }
   // Sizes that only one branch knows say nothing about the results.
   std::vector<TensorType> types = then_types;
@@ -37,7 +36,8 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     }
     for (size_t i = 0; same && i < types.size(); ++i) {
       for (size_t k = 0; k < types[i].shape.size(); ++k) {
-        if (!(types[i].shape[k] == else_types[i].shape[k])) types[i].shape[k] = Dim::symbol("any", 0);
+        if (!(types[i].shape[k] == else_types[i].shape[k]))
+          types[i].shape[k] = Dim::symbol("any", 0);
       }
     }
   }

@@ -64,8 +64,9 @@ extern const OpDef op_while;
 const OpDef op_while = {
     .name = "stablehlo.while",
     .summary = "Repeats the body while the condition holds.",
-    .doc = "Region 0 is the condition, region 1 the body. Both take the loop's values; the body "
-           "gives the next ones, of the same types.",
+    .doc =
+        "Region 0 is the condition, region 1 the body. Both take the loop's values; the body "
+        "gives the next ones, of the same types.",
     .kind = OpKind::Region,
     .num_results = -1,
     .num_regions = 2,
