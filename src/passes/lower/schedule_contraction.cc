@@ -181,7 +181,9 @@ class Blocker {
     row_block_ = block.rows;
     int64_t width = int64_t{vectors_} * lanes_;
     packed_ = !both && columns > 0 && repack_param(kernel_, n, width, constant_, own_repacks_);
-    if (!packed_ && !both && !contiguous_columns(n)) return refused("b is not contiguous along columns");
+    if (!packed_ && !both && !contiguous_columns(n)) {
+      if (!pack_layout(n)) return refused("b is not contiguous along columns and cannot be packed");
+    }
     guarded_ = columns < 0 || columns % width != 0;
     std::string top = n.outs[0]->var->name;
     // A plain matrix product has no other loops to share out: cut its rows into tasks.
@@ -196,9 +198,26 @@ class Blocker {
     return nest(top, n.rows ? n.rows->var->name : "", rows < 0);
   }
 
+  // The order in which each task copies its columns of b: columns last, what the reduction runs
+  // along before them.
+  bool pack_layout(const Nest& n) {
+    Expr b = stripped(n.b);
+    if (b->kind != ExprNode::Kind::Load || b->buffer->scope != loop::Scope::Param) return false;
+    int column = -1;
+    for (size_t d = 0; d < b->args.size(); ++d)
+      if (mentions(b->args[d], n.columns->var)) {
+        if (column >= 0) return false;
+        column = static_cast<int>(d);
+      }
+    pack_buffer_ = b->buffer->name;
+    for (size_t d = 0; d < b->args.size(); ++d)
+      if (static_cast<int>(d) != column) pack_order_.push_back(std::to_string(d));
+    pack_order_.push_back(std::to_string(column));
+    return true;
+  }
+
   bool contiguous_columns(const Nest& n) {
     bool ok = true;
-    std::vector<Access> all;
     Expr b = stripped(n.b);
     if (b->kind != ExprNode::Kind::Load) return false;
     Expr s = stride_of(flat_offset(b->buffer, b->args), n.columns->var);
@@ -248,6 +267,10 @@ class Blocker {
     Stmt* o = find(outer);
     if (o && o->loop_kind != loop::LoopKind::Parallel) TF_TRY(schedule_.parallel(outer));
 
+    if (!pack_buffer_.empty()) {
+      auto packed = schedule_.cache_read(pack_buffer_, outer, pack_order_);
+      if (!packed.ok()) return packed.take_errors();
+    }
     if (rows.empty()) return registers("", vec, lane, acc, reds);
     int64_t row_extent = constant_extent(*find(rows));
     if (row_extent > 0 && row_extent <= row_block_) return registers(rows, vec, lane, acc, reds);
@@ -320,6 +343,8 @@ class Blocker {
   Schedule schedule_;
   int lanes_ = 1, vectors_ = 1, row_block_ = 1;
   bool packed_ = false, guarded_ = false;
+  std::string pack_buffer_;               // packed by each task at run time; empty: none
+  std::vector<std::string> pack_order_;
 };
 
 }  // namespace
