@@ -55,8 +55,10 @@ void ThreadPool::run(int64_t extent, int parts, Task task, void* context) {
   // The others started at the same moment on as much work: sleeping would cost more than it saves,
   // unless the machine is oversubscribed.
   for (int spins = 0; pending_.load(std::memory_order_acquire) != 0; ++spins) {
-    if (spins < 4096) pause();
-    else std::this_thread::yield();
+    if (spins < 4096)
+      pause();
+    else
+      std::this_thread::yield();
   }
 }
 
