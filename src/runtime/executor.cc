@@ -12,7 +12,10 @@ namespace tenfold::rt {
 namespace {
 
 // Less work than this for each thread is done faster alone.
-constexpr int64_t kNanosecondsPerThread = 8000;
+constexpr int64_t kNanosecondsPerThread = 10000;
+// Work beyond this is cut into more parts than threads, so that a thread whose core is taken away
+// for a moment leaves the rest to the others.
+constexpr int64_t kNanosecondsPerPart = 50000;
 
 Error program_error(const std::string& what) {
   return Error{"bad-program", "the compiled model is damaged: " + what, {}, {}};
@@ -466,10 +469,12 @@ void Context::call(const Instr& i) {
       const int64_t* symbols;
       void* workspaces[64];
     } job{f, args, symbols, {}};
-    parts = std::min(parts, 64);
-    for (int t = 0; t < parts; ++t) job.workspaces[t] = workspace(t, bytes);
+    int threads = std::min(pool_->threads(), 64);
+    for (int t = 0; t < threads; ++t) job.workspaces[t] = workspace(t, bytes);
+    int64_t more_parts =
+        std::min<int64_t>(eval(k.phases[ph].cost) / kNanosecondsPerPart, 4 * parts);
     pool_->run(
-        extent, parts,
+        extent, static_cast<int>(std::min(extent, std::max<int64_t>(parts, more_parts))),
         [](void* c, int64_t begin, int64_t end, int worker) {
           auto* j = static_cast<Job*>(c);
           j->f(j->args, j->symbols, begin, end, j->workspaces[worker]);

@@ -24,6 +24,11 @@ Replacement transpose(Module& m, Op* op) {
   const auto& perm = op->i64s("permutation");
   Value* x = op->operand();
   if (is_identity(perm)) return x;
+  if (const Literal* l = constant_of(x); l && l->size() > 0 && l->is_splat()) {
+    std::vector<int64_t> dims;
+    for (int64_t i : perm) dims.push_back(l->dims()[i]);
+    return builder_at(m, op).constant(l->reshaped(dims));
+  }
   if (Op* inner = def_of(x, "stablehlo.transpose")) {
     const auto& p = inner->i64s("permutation");
     std::vector<int64_t> both;

@@ -16,13 +16,18 @@ Perm inverse(const Perm& p) {
   return q;
 }
 
-Op* transpose_def(const Value* v) { return def_of(v, "stablehlo.transpose"); }
+// A transposed constant is only a constant that waits to be folded.
+Op* transpose_def(const Value* v) {
+  Op* t = def_of(v, "stablehlo.transpose");
+  return t && !constant_of(t->operand()) ? t : nullptr;
+}
 
 // Whether `v` can be had in another order for free: constants, broadcasts, scalars.
 bool free_in_any_order(const Value* v) {
   const Op* d = v->def();
-  return v->type.rank() == 0 || (d && (d->is("stablehlo.constant") || d->is("stablehlo.iota") ||
-                                       d->is("stablehlo.broadcast_in_dim")));
+  return v->type.rank() == 0 || (d && d->is("stablehlo.transpose") && constant_of(d->operand())) ||
+         (d && (d->is("stablehlo.constant") || d->is("stablehlo.iota") ||
+                d->is("stablehlo.broadcast_in_dim")));
 }
 
 // `v`, whose dimensions are in result order, in the order before the transpose `p`.

@@ -104,6 +104,11 @@ class Generic {
     int n = lanes(l->body);
     int64_t extent = constant_extent(*l);
     if (extent >= 0 && extent < 2) return top;
+    if (extent > 0 && extent * 4 <= n &&
+        !alone) {  // a few scalars are quicker than a masked vector
+      (void)schedule_.unroll(name);
+      return top;
+    }
     if (extent > 0 && extent < n) {
       while (n / 2 >= extent) n /= 2;
     }
