@@ -175,7 +175,9 @@ class Blocker {
   }
 
  private:
-  static Error refused(std::string why) { return Error{"schedule", std::move(why), {}, {}}; }
+  static Error refused(std::string why) {
+    return Error{"schedule-refused", std::move(why), {}, {}};
+  }
 
   Status build(Nest& n) {
     lanes_ = std::max(1, machine_.vector_bytes / byte_size(n.acc->dtype));
