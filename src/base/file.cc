@@ -9,11 +9,11 @@
 
 #include <cctype>
 #include <cerrno>
-#include <map>
-#include <mutex>
 #include <climits>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <mutex>
 
 namespace tenfold {
 namespace {
@@ -27,7 +27,6 @@ Mappings& mappings() {
   static Mappings m;
   return m;
 }
-
 
 namespace fs = std::filesystem;
 

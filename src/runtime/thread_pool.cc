@@ -74,8 +74,10 @@ void ThreadPool::run(int64_t extent, int parts, Task task, void* context) {
     done_.fetch_add(1, std::memory_order_acq_rel);
   }
   for (int spins = 0; done_.load(std::memory_order_acquire) != parts; ++spins) {
-    if (spins < 1024) pause();
-    else std::this_thread::yield();
+    if (spins < 1024)
+      pause();
+    else
+      std::this_thread::yield();
   }
 }
 

@@ -147,7 +147,8 @@ Replacement dynamic_slice(Module& m, Op* op) {
     start.push_back(s);
     limit.push_back(sizes[i] + s);
   }
-  return builder_at(m, op).slice(op->operand(), start, limit, std::vector<int64_t>(sizes.size(), 1));
+  return builder_at(m, op).slice(op->operand(), start, limit,
+                                 std::vector<int64_t>(sizes.size(), 1));
 }
 
 Replacement arithmetic(Module&, Op* op) {
@@ -185,7 +186,7 @@ Replacement convert(Module&, Op* op) {
 Replacement select(Module&, Op* op) {
   if (op->operand(1) == op->operand(2)) return op->operand(1);
   auto p = op->operand(0)->type.rank() == op->operand(1)->type.rank() ? splat_of(op->operand(0))
-                                                                     : std::nullopt;
+                                                                      : std::nullopt;
   if (!p) return nullptr;
   return op->operand(*p != 0 ? 1 : 2);
 }
