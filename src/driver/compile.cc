@@ -39,6 +39,7 @@ std::shared_ptr<const std::byte> constant_blob(Lowered& l) {
   std::memset(blob.get(), 0, bytes);  // what lies between constants is written into artifacts too
   for (auto& c : l.constants) {
     place(c, blob.get());
+    drop_mapped_pages(c.value.bytes(), c.value.byte_count());
     c.value = Literal();
   }
   return blob;
@@ -118,6 +119,7 @@ Result<CompiledModel> compile(Module& m, const CompileOptions& options) {
   lowering.opt_level = level;
   lowering.fast_math = options.pipeline.fast_math;
   TF_ASSIGN(Lowered lowered, lower(m, lowering));
+  m.functions.clear();  // what the constants need of it, lowering has
   watch.stage("lower");
 
   const std::string& dir = options.pipeline.dump_dir;

@@ -48,7 +48,8 @@ class Generic {
     }
     // A single outer iteration (a batch of one) leaves nothing to share out.
     for (std::vector<Stmt*> l = perfect_nest(find(top));
-         l.size() > 1 && constant_extent(*l[0]) == 1 && l[1]->independent; l = perfect_nest(find(top))) {
+         l.size() > 1 && constant_extent(*l[0]) == 1 && l[1]->independent;
+         l = perfect_nest(find(top))) {
       auto fused = schedule_.fuse(top, l[1]->var->name);
       if (!fused.ok()) break;
       top = *fused;
@@ -127,6 +128,11 @@ class Generic {
     int n = lanes(l->body);
     int64_t extent = constant_extent(*l);
     if (extent >= 0 && extent < 2) return top;
+    if (extent > 0 && extent * 4 <= n &&
+        !alone) {  // a few scalars are quicker than a masked vector
+      (void)schedule_.unroll(name);
+      return top;
+    }
     if (extent > 0 && extent < n) {
       while (n / 2 >= extent) n /= 2;
     }
@@ -153,8 +159,10 @@ class Generic {
     bool reduces = false, maps = false;
     for_each_stmt(l->body, [&](const Stmt& s) {
       if (s.kind != Stmt::Kind::Store) return;
-      if (s.buffer->scope == loop::Scope::Stack && s.buffer->shape.empty()) reduces = true;
-      else maps = true;
+      if (s.buffer->scope == loop::Scope::Stack && s.buffer->shape.empty())
+        reduces = true;
+      else
+        maps = true;
     });
     if (reduces && !maps) {
       // Two vectors of partial results hide the latency of the operation.

@@ -1,6 +1,6 @@
 // Runs ONNX cases (folders made by dump_onnx_cases.py) through the importer and the evaluator:
 //
-//   tools_tests [--verbose] [--print] CASE_FOLDER...
+//   onnx_eval [--verbose] [--print] CASE_FOLDER...
 //
 // One line a case: PASS, REFUSED (a clear message), WRONG (other numbers), FAILED (evaluation
 // failed), CRASH. Each case runs in a process of its own.

@@ -1,4 +1,4 @@
-"""Writes cases of whole models for test/tools/onnx_eval.cc, in the form of dump_onnx_cases.py.
+"""Writes cases of whole models for tools/onnx_eval/onnx_eval.cc, in the form of dump_onnx_cases.py.
 
     dump_model_cases.py cases OUT SHARED_CASES      every ONNX case of shared/cases
     dump_model_cases.py model OUT MODEL.onnx [DIM=SIZE...]

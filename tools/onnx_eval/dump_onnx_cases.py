@@ -1,4 +1,4 @@
-"""Writes onnx's own node tests as folders that test/tools/onnx_eval.cc reads.
+"""Writes onnx's own node tests as folders that tools/onnx_eval/onnx_eval.cc reads.
 
     dump_onnx_cases.py OUT [pattern]
 
