@@ -39,13 +39,21 @@ def assert_close(got, want, name):
     assert error <= TOLERANCE, f"{name}: {error:.2e} of the largest value"
 
 
-def compare(path, cases, unoptimised=1):
+def models(path, folder):
+    """(level, threads, model): compiled once a level, then loaded for each number of threads."""
+    for level in (3, 0):
+        artifact = folder / f"{path.stem}-{level}.tenfold"
+        tenfold.load(path, opt_level=level).save(artifact)
+        for threads in (1, 2):
+            yield level, threads, tenfold.load(artifact, threads=threads)
+
+
+def compare(path, cases, folder, unoptimised=1):
     """`unoptimised`: how many of the cases run at -O0 as well."""
     ref = reference(path)
     wanted = [ref.run(None, inputs) for inputs in cases]
     bits = {}
-    for level, threads in ((3, 1), (3, 2), (0, 1), (0, 2)):
-        model = tenfold.load(path, opt_level=level, threads=threads)
+    for level, threads, model in models(path, folder):
         for k, inputs in enumerate(cases[:None if level else unoptimised]):
             got = model.run(inputs)
             for (output, value), want in zip(got.items(), wanted[k], strict=True):
@@ -67,36 +75,38 @@ def page(batch, height, width, seed=0):
     return x + rng.normal(0, 0.02, x.shape).astype(np.float32)
 
 
-def test_text_detector():
+def test_text_detector(tmp_path):
     path = model_path("rapidocr_onnxruntime", "models/ch_PP-OCRv4_det_infer.onnx")
     sizes = [(1, 64, 96), (2, 96, 64)] + ([(1, 320, 320), (1, 640, 480)] if LONG else [])
-    compare(path, [{"x": page(*s)} for s in sizes])
+    compare(path, [{"x": page(*s)} for s in sizes], tmp_path)
 
 
-def test_text_recogniser():
+def test_text_recogniser(tmp_path):
     path = model_path("rapidocr_onnxruntime", "models/ch_PP-OCRv4_rec_infer.onnx")
     sizes = [(1, 48, 64), (2, 48, 100)] + ([(1, 48, 320), (3, 48, 160)] if LONG else [])
-    compare(path, [{"x": page(*s)} for s in sizes])
+    compare(path, [{"x": page(*s)} for s in sizes], tmp_path)
 
 
-def test_text_direction():
+def test_text_direction(tmp_path):
     path = model_path("rapidocr_onnxruntime", "models/ch_ppocr_mobile_v2.0_cls_infer.onnx")
-    compare(path, [{"x": page(*s)} for s in [(1, 48, 192), (3, 48, 192), (2, 48, 160)]])
+    compare(path, [{"x": page(*s)} for s in [(1, 48, 192), (3, 48, 192), (2, 48, 160)]], tmp_path)
 
 
-def test_file_kinds():
+def test_file_kinds(tmp_path):
     path = model_path("magika", "models/standard_v3_3/model.onnx")
     rng = np.random.default_rng(1)
-    compare(path, [{"bytes": rng.integers(0, 257, (n, 2048)).astype(np.int32)} for n in (1, 3)])
+    compare(path, [{"bytes": rng.integers(0, 257, (n, 2048)).astype(np.int32)} for n in (1, 3)],
+            tmp_path)
 
 
-def test_pitches():
+def test_pitches(tmp_path):
     path = model_path("basic_pitch", "saved_models/icassp_2022/nmp.onnx")
     t = np.arange(43844, dtype=np.float32) / 22050
     tones = [np.sin(2 * np.pi * f * t) * 0.4 for f in (220, 440, 659.3)]
     name = "serving_default_input_2:0"
     compare(path, [{name: np.stack([sum(tones[:n])])[..., None]} for n in (3,)] +
-            [{name: np.stack(tones[:2])[..., None]}], unoptimised=1 if LONG else 0)
+            [{name: np.stack(tones[:2])[..., None]}], tmp_path,
+            unoptimised=1 if LONG else 0)
 
 
 # file, rate, whether the rate is an input, batch sizes
@@ -119,34 +129,36 @@ def speech(rate, samples, seed):
 
 @pytest.mark.parametrize("file,rate,rate_given,batches", SPEECH,
                          ids=[f"{s[0]}-{s[1]}" for s in SPEECH])
-@pytest.mark.parametrize("level,threads", [(3, 1), (3, 2), (0, 1)])
-def test_speech_stream(file, rate, rate_given, batches, level, threads):
+def test_speech_stream(file, rate, rate_given, batches, tmp_path):
     """Chunk by chunk, the state of one carried into the next, each engine its own."""
     path = model_path("silero_vad", f"data/{file}")
-    ref, model = reference(path), tenfold.load(path, opt_level=level, threads=threads)
+    ref = reference(path)
     chunk = 512 * rate // 16000
     before = chunk // 8
-    for batch in batches:
-        sound = np.stack([speech(rate, before + 6 * chunk, b) for b in range(batch)])
-        states = [np.zeros((2, batch, 128), np.float32)] * 2
-        for k in range(6):
-            inputs = {"input": sound[:, k * chunk:before + (k + 1) * chunk]}
-            if rate_given:
-                inputs["sr"] = np.array(rate, np.int64)
-            want = ref.run(None, {**inputs, "state": states[0]})
-            got = list(model.run({**inputs, "state": states[1]}).values())
-            for value, expected, what in zip(got, want, ("output", "state"), strict=True):
-                assert_close(value, expected, f"{file} batch {batch} chunk {k} {what}")
-            states = [want[1], got[1]]
-    assert model.recompilations == []
+    for level, threads, model in models(path, tmp_path):
+        for batch in batches:
+            sound = np.stack([speech(rate, before + 6 * chunk, b) for b in range(batch)])
+            states = [np.zeros((2, batch, 128), np.float32)] * 2
+            for k in range(6):
+                inputs = {"input": sound[:, k * chunk:before + (k + 1) * chunk]}
+                if rate_given:
+                    inputs["sr"] = np.array(rate, np.int64)
+                want = ref.run(None, {**inputs, "state": states[0]})
+                got = list(model.run({**inputs, "state": states[1]}).values())
+                for value, expected, what in zip(got, want, ("output", "state"), strict=True):
+                    assert_close(value, expected,
+                                 f"{file} -O{level} batch {batch} chunk {k} {what}")
+                states = [want[1], got[1]]
+        assert model.recompilations == []
 
 
-def test_speech_sequence():
+def test_speech_sequence(tmp_path):
     path = model_path("silero_vad", "data/silero_vad_16k_sequence.onnx")
     zero = np.zeros((1, 1, 128), np.float32)
     sound = speech(16000, 64 + 9 * 512, 0)
     frames = np.stack([sound[k * 512:k * 512 + 576] for k in range(9)])
-    compare(path, [{"input": frames[:n], "h": zero, "c": zero} for n in (1, 4, 9)], unoptimised=2)
+    compare(path, [{"input": frames[:n], "h": zero, "c": zero} for n in (1, 4, 9)], tmp_path,
+            unoptimised=2)
 
 
 def test_size_that_was_not_squeezed():
