@@ -33,6 +33,63 @@ Value* wrap_indices(GraphBuilder& b, Value* indices, const Dim& size) {
   return b.select(b.compare("LT", i, zero), b.binary(Prim::Add, i, n), i);
 }
 
+Value* wrap_tuples(GraphBuilder& b, Value* indices, const Shape& sizes) {
+  Value* i = b.convert(indices, DType::I64);
+  Value* n = b.broadcast_in_dim(b.dims_value(sizes), i->type.shape, {i->type.rank() - 1});
+  return b.select(b.compare("LT", i, like(b, i, 0)), add(b, i, n), i);
+}
+
+Value* positions_of(NodeContext& n, Value* mask, std::string_view stem) {
+  GraphBuilder& b = n.b;
+  const Dim size = mask->type.shape[0];
+  Value* ones = b.convert(mask, DType::I64);
+  // Each true element goes to the slot of its rank among them; the others out of range, which
+  // drops them.
+  Value* rank = b.create("tenfold.cumulative", {ones},
+                         {{"prim", Attr{std::string("add")}},
+                          {"axis", Attr{int64_t{0}}},
+                          {"exclusive", Attr{true}}})
+                    ->result();
+  Value* slot = b.select(mask, rank, like(b, rank, -1));
+  Value* slots = b.reshape(slot, {size, Dim(1)});
+  Value* empty = b.splat({DType::I64, {size}}, 0);
+  Op* op = b.create_open("stablehlo.scatter", {empty, slots, b.iota({DType::I64, {size}}, 0)},
+                         {{"update_window_dims", Attr{std::vector<int64_t>{}}},
+                          {"inserted_window_dims", Attr{std::vector<int64_t>{0}}},
+                          {"scatter_dims_to_operand_dims", Attr{std::vector<int64_t>{0}}},
+                          {"index_vector_dim", Attr{int64_t{1}}}});
+  Block* body = op->add_region();
+  body->add_arg({DType::I64, {}});
+  Value* now = body->add_arg({DType::I64, {}});
+  GraphBuilder inner(b.module(), body);
+  inner.return_({now});
+  Value* packed = b.finish(op)->result();
+  const Dim count = n.runtime_dim(b.reduce(Prim::Add, ones, {0}), stem, 0, size.max());
+  return b.slice(packed, {Dim(0)}, {count}, {1});
+}
+
+Value* reverse_sequence(GraphBuilder& b, Value* x, Value* lens, int64_t batch, int64_t time) {
+  const Shape& s = x->type.shape;
+  const Shape grid = {s[0], s[1]};
+  Value* t = b.iota({DType::I64, grid}, time);
+  Value* len = b.broadcast_in_dim(b.convert(lens, DType::I64), grid, {batch});
+  Value* back = sub(b, add(b, len, -1), t);
+  Value* from = b.select(b.compare("LT", t, len), back, t);
+  Shape sizes = s, column = grid;
+  sizes[0] = sizes[1] = Dim(1);
+  column.push_back(Dim(1));
+  return b
+      .create("stablehlo.gather", {x, b.reshape(from, column)},
+              {{"offset_dims", Attr{iota_list(x->type.rank() - 2, 2)}},
+               {"collapsed_slice_dims", Attr{std::vector<int64_t>{time}}},
+               {"operand_batching_dims", Attr{std::vector<int64_t>{batch}}},
+               {"start_indices_batching_dims", Attr{std::vector<int64_t>{batch}}},
+               {"start_index_map", Attr{std::vector<int64_t>{time}}},
+               {"index_vector_dim", Attr{int64_t{2}}},
+               {"slice_sizes", Attr{sizes}}})
+      ->result();
+}
+
 Value* like(GraphBuilder& b, Value* x, double v) { return b.splat(x->type, v); }
 
 DType wide(DType t) { return is_float(t) && t != DType::F64 ? DType::F32 : t; }
@@ -44,12 +101,59 @@ Value* div_from(GraphBuilder& b, double v, Value* x) { return div(b, like(b, x, 
 Value* max(GraphBuilder& b, Value* x, double v) { return b.binary(Prim::Max, x, like(b, x, v)); }
 Value* min(GraphBuilder& b, Value* x, double v) { return b.binary(Prim::Min, x, like(b, x, v)); }
 
-Value* mean(GraphBuilder& b, Value* x, const std::vector<int64_t>& dims, bool keep_dims) {
-  Value* sum = b.reduce(Prim::Add, x, dims, keep_dims);
+Value* count_of(GraphBuilder& b, Value* x, const std::vector<int64_t>& dims, DType t) {
   Dim count(1);
   for (int64_t d : dims) count = count * x->type.shape[static_cast<size_t>(d)];
-  Value* n = b.convert(b.dim_scalar(count), x->type.dtype);
-  return div(b, sum, b.full(n, sum->type.shape));
+  if (count.is_const() && is_float(t)) return b.constant(t, static_cast<double>(count.value()));
+  return b.convert(b.dim_scalar(count), t);
+}
+
+Value* mean(GraphBuilder& b, Value* x, const std::vector<int64_t>& dims, bool keep_dims) {
+  Value* sum = b.reduce(Prim::Add, x, dims, keep_dims);
+  return div(b, sum, b.full(count_of(b, x, dims, x->type.dtype), sum->type.shape));
+}
+
+Value* matmul(NodeContext& n, Value* x, Value* y) {
+  GraphBuilder& b = n.b;
+  const DType t = x->type.dtype;
+  if (y->type.dtype != t) n.invalid("operands differ in element type");
+  n.need_rank(x, 1, INT64_MAX, "A");
+  n.need_rank(y, 1, INT64_MAX, "B");
+  x = b.convert(x, wide(t));
+  y = b.convert(y, wide(t));
+  const auto rx = static_cast<size_t>(x->type.rank());
+  auto ry = static_cast<size_t>(y->type.rank());
+  n.require_equal(x->type.shape[rx - 1], y->type.shape[ry == 1 ? 0 : ry - 2],
+                  "contracted dimensions");
+  // Leading ones of B carry nothing.
+  if (ry > 2 && ry <= rx) {
+    bool ones = true;
+    for (size_t i = 0; i + 2 < ry; ++i) ones &= y->type.shape[i] == Dim(1);
+    if (ones) {
+      y = b.reshape(y, Shape(y->type.shape.end() - 2, y->type.shape.end()));
+      ry = 2;
+    }
+  }
+  if (rx > 2 && ry > 2) {
+    const Shape bx(x->type.shape.begin(), x->type.shape.end() - 2);
+    const Shape by(y->type.shape.begin(), y->type.shape.end() - 2);
+    const Shape batch = n.broadcast_shape({bx, by});
+    const auto spread = [&](Value* v) {
+      Shape s = batch;
+      s.insert(s.end(), v->type.shape.end() - 2, v->type.shape.end());
+      return n.broadcast_to(v, s);
+    };
+    x = spread(x);
+    y = spread(y);
+  } else if (rx == 2 && ry > 2) {
+    // [m, k] x [..., k, n] -> [..., n, m] -> [..., m, n]
+    const auto r = static_cast<int64_t>(ry);
+    Value* p = b.dot_general(y, x, {}, {}, {r - 2}, {1});
+    std::vector<int64_t> perm = iota_list(r);
+    std::swap(perm[ry - 1], perm[ry - 2]);
+    return b.convert(b.transpose(p, perm), t);
+  }
+  return b.convert(b.matmul(x, y), t);
 }
 
 Value* legacy_operand(NodeContext& n, Value* x, Value* y) {

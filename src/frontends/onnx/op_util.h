@@ -10,6 +10,13 @@ namespace tenfold::onnx {
 Value* take(GraphBuilder& b, Value* x, Value* indices, int64_t axis);
 // Negative indices counted from the end: i < 0 ? i + size : i. Result I64.
 Value* wrap_indices(GraphBuilder& b, Value* indices, const Dim& size);
+// The same for index tuples along the last dimension, one size each.
+Value* wrap_tuples(GraphBuilder& b, Value* indices, const Shape& sizes);
+// Ascending positions (I64) of the true elements of a rank-1 mask; their number becomes a symbol.
+Value* positions_of(NodeContext& n, Value* mask, std::string_view stem);
+// Every batch entry's first lens[i] steps along `time` backwards, the rest as it is; batch and time
+// are dimensions 0 and 1 in either order.
+Value* reverse_sequence(GraphBuilder& b, Value* x, Value* lens, int64_t batch, int64_t time);
 // A constant of x's type and shape.
 Value* like(GraphBuilder& b, Value* x, double v);
 // The type arithmetic accumulates in: f32 for narrower floats, else itself.
@@ -28,6 +35,10 @@ inline Value* div(GraphBuilder& b, Value* x, Value* y) { return b.binary(Prim::D
 inline Value* square(GraphBuilder& b, Value* x) { return mul(b, x, x); }
 // Sum over dims divided by their number of elements; of x's type.
 Value* mean(GraphBuilder& b, Value* x, const std::vector<int64_t>& dims, bool keep_dims);
+// numpy.matmul; narrow floats accumulate in f32, the result has the operands' type.
+Value* matmul(NodeContext& n, Value* x, Value* y);
+// Number of elements along dims, as a scalar of type t.
+Value* count_of(GraphBuilder& b, Value* x, const std::vector<int64_t>& dims, DType t);
 // An activation formula on floats, computed in wide(type) and rounded once.
 template <class F>
 Value* in_wide(GraphBuilder& b, Value* x, F f) {

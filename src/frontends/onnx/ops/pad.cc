@@ -26,14 +26,16 @@ Outputs convert(NodeContext& n) {
   Value* x = n.input(0);
   const int64_t rank = x->type.rank();
   const std::string mode = n.attr_s("mode", "constant");
-  std::vector<Dim> pads;
+  std::vector<std::optional<Dim>> pads;
+  Value* list = nullptr;
   std::vector<int64_t> axes = iota_list(rank);
   Value* fill = nullptr;
   if (n.opset() < 11) {
     for (int64_t p : n.attr_ints(n.opset() < 2 ? "paddings" : "pads")) pads.push_back(Dim(p));
     fill = b.constant(x->type.dtype, n.attr_f("value", 0));
   } else {
-    pads = n.dims(n.input(1), "pad", INT64_MIN, INT64_MAX);
+    list = n.input(1);
+    pads = n.partial_dims(list, "pads");
     fill = n.opt(2);
     if (fill && fill->type.dtype != x->type.dtype) {
       n.invalid("constant_value has another element type than the input");
@@ -59,8 +61,19 @@ Outputs convert(NodeContext& n) {
   }
   std::vector<Dim> low(static_cast<size_t>(rank), Dim(0)), high = low;
   for (size_t i = 0; i < axes.size(); ++i) {
-    low[static_cast<size_t>(axes[i])] = pads[i];
-    high[static_cast<size_t>(axes[i])] = pads[i + axes.size()];
+    const auto a = static_cast<size_t>(axes[i]);
+    const auto entry = [&](size_t k) {
+      if (pads[k]) return *pads[k];
+      // Known at run time only; a pad is at least -size, so pad + size is a size.
+      const auto at = static_cast<int64_t>(k);
+      Value* v = b.reshape(b.slice(b.reshape(list, {Dim(static_cast<int64_t>(pads.size()))}),
+                                   {Dim(at)}, {Dim(at + 1)}, {1}),
+                           {});
+      const Dim size = x->type.shape[a];
+      return n.runtime_dim(add(b, b.convert(v, DType::I64), b.dim_scalar(size)), "pad") - size;
+    };
+    low[a] = entry(i);
+    high[a] = entry(i + axes.size());
   }
   if (mode == "constant") {
     return {b.pad(x, fill, low, high, std::vector<int64_t>(static_cast<size_t>(rank), 0))};

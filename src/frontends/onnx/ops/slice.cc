@@ -20,39 +20,60 @@ Dim wrapped(const Dim& v, const Dim& size) {
   return v + size * negative;
 }
 
-// Wrapped and cut to [low, high].
-Dim bound(const Dim& v, const Dim& size, const Dim& low, const Dim& high) {
-  if (const auto c = v.constant()) {
-    if (*c >= kInfinite) return high;
-    if (*c <= -kInfinite) return low;
+// A list of bounds, some of whose entries are known only at run time.
+struct Bounds {
+  Value* list = nullptr;
+  std::vector<std::optional<Dim>> entries;
+};
+
+// Entry k, wrapped and cut to [low, high].
+Dim bound(NodeContext& n, const Bounds& bounds, size_t k, const Dim& size, const Dim& low,
+          const Dim& high) {
+  if (const auto& v = bounds.entries[k]) {
+    if (const auto c = v->constant()) {
+      if (*c >= kInfinite) return high;
+      if (*c <= -kInfinite) return low;
+    }
+    return min(max(wrapped(*v, size), low), high);
   }
-  return min(max(wrapped(v, size), low), high);
+  GraphBuilder& b = n.b;
+  const auto i = static_cast<int64_t>(k);
+  Value* v = b.reshape(b.slice(bounds.list, {Dim(i)}, {Dim(i + 1)}, {1}), {});
+  v = wrap_indices(b, v, size);
+  v = b.binary(Prim::Min, b.binary(Prim::Max, v, b.dim_scalar(low)), b.dim_scalar(high));
+  // Bound as a distance from `low`, which is never negative.
+  return n.runtime_dim(sub(b, v, b.dim_scalar(low)), "bound", 0, (high - low).max()) + low;
 }
 
 Outputs convert(NodeContext& n) {
   GraphBuilder& b = n.b;
   Value* x = n.input(0);
   const int64_t rank = x->type.rank();
-  std::vector<Dim> starts, ends;
+  Bounds starts, ends;
   std::vector<int64_t> axes, steps;
   if (n.opset() < 10) {
-    for (int64_t v : n.attr_ints("starts")) starts.push_back(Dim(v));
-    for (int64_t v : n.attr_ints("ends")) ends.push_back(Dim(v));
-    axes = n.attr_ints("axes", iota_list(static_cast<int64_t>(starts.size())));
+    for (int64_t v : n.attr_ints("starts")) starts.entries.push_back(Dim(v));
+    for (int64_t v : n.attr_ints("ends")) ends.entries.push_back(Dim(v));
+    axes = n.attr_ints("axes", iota_list(static_cast<int64_t>(starts.entries.size())));
   } else {
-    starts = n.dims(n.input(1), "start", INT64_MIN, INT64_MAX);
-    ends = n.dims(n.input(2), "end", INT64_MIN, INT64_MAX);
-    axes = n.axes_input_or_attr(3, "").value_or(iota_list(static_cast<int64_t>(starts.size())));
+    starts.list = n.input(1);
+    ends.list = n.input(2);
+    n.need_rank(starts.list, 1, 1, "starts");
+    n.need_rank(ends.list, 1, 1, "ends");
+    starts.entries = n.partial_dims(starts.list, "starts");
+    ends.entries = n.partial_dims(ends.list, "ends");
+    const auto all = iota_list(static_cast<int64_t>(starts.entries.size()));
+    axes = n.axes_input_or_attr(3, "").value_or(all);
     if (Value* s = n.opt(4)) {
       const auto c = n.const_ints(s);
       if (!c) n.fail("steps must be known at import");
       steps = *c;
     }
   }
-  if (steps.empty()) steps.assign(starts.size(), 1);
-  if (starts.size() != ends.size() || axes.size() != starts.size() ||
-      steps.size() != starts.size()) {
-    n.invalid(fmt::format("{} starts, {} ends, {} axes, {} steps", starts.size(), ends.size(),
+  const size_t count = starts.entries.size();
+  if (steps.empty()) steps.assign(count, 1);
+  if (ends.entries.size() != count || axes.size() != count || steps.size() != count) {
+    n.invalid(fmt::format("{} starts, {} ends, {} axes, {} steps", count, ends.entries.size(),
                           axes.size(), steps.size()));
   }
   axes = n.axes(axes, rank);
@@ -64,14 +85,14 @@ Outputs convert(NodeContext& n) {
     const Dim size = x->type.shape[a];
     if (steps[k] == 0) n.invalid("a step is 0");
     if (steps[k] > 0) {
-      start[a] = bound(starts[k], size, Dim(0), size);
-      limit[a] = max(bound(ends[k], size, Dim(0), size), start[a]);
+      start[a] = bound(n, starts, k, size, Dim(0), size);
+      limit[a] = max(bound(n, ends, k, size, Dim(0), size), start[a]);
       // A step beyond any size takes the first element.
       stride[a] = std::min(steps[k], kInfinite);
     } else {
       // Elements end+1 ... start, then backwards.
-      const Dim last = bound(starts[k], size, Dim(-1), size - Dim(1));
-      const Dim before = bound(ends[k], size, Dim(-1), size - Dim(1));
+      const Dim last = bound(n, starts, k, size, Dim(-1), size - Dim(1));
+      const Dim before = bound(n, ends, k, size, Dim(-1), size - Dim(1));
       start[a] = before + Dim(1);
       limit[a] = max(last + Dim(1), start[a]);
       reversed.push_back(axes[k]);
