@@ -45,8 +45,12 @@ inline loop::Expr element_broadcast(ElementContext& ctx, const std::vector<loop:
   for (size_t i = 0; i < from.size(); ++i) {
     const loop::Expr& x = index[bd[i]];
     switch (equal(from[i], 1)) {
-      case Truth::Yes: at.push_back(loop::int_const(0)); break;
-      case Truth::No: at.push_back(x); break;
+      case Truth::Yes:
+        at.push_back(loop::int_const(0));
+        break;
+      case Truth::No:
+        at.push_back(x);
+        break;
       case Truth::Unknown:
         if (equal(from[i], to[bd[i]]) == Truth::Yes) {
           at.push_back(x);

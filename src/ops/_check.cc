@@ -6,11 +6,11 @@
 namespace tenfold::ops {
 
 bool in_set(DType t, TypeSet s) {
-  const TypeSet c = t == DType::Bool   ? kBool
-                    : is_signed(t)     ? kSInt
-                    : is_unsigned(t)   ? kUInt
-                    : is_complex(t)    ? kComplex
-                                       : kFloat;
+  const TypeSet c = t == DType::Bool ? kBool
+                    : is_signed(t)   ? kSInt
+                    : is_unsigned(t) ? kUInt
+                    : is_complex(t)  ? kComplex
+                                     : kFloat;
   return (c & s) != 0;
 }
 
@@ -175,12 +175,23 @@ std::optional<std::vector<Dim>> shape_value(const Value* v, int depth) {
     for (size_t i = 0; i < a->size(); ++i) {
       const Dim &x = (*a)[i], &y = (*b)[i];
       switch (*op->def->prim) {
-        case Prim::Add: r.push_back(x + y); break;
-        case Prim::Sub: r.push_back(x - y); break;
-        case Prim::Mul: r.push_back(x * y); break;
-        case Prim::Max: r.push_back(max(x, y)); break;
-        case Prim::Min: r.push_back(min(x, y)); break;
-        default: return std::nullopt;
+        case Prim::Add:
+          r.push_back(x + y);
+          break;
+        case Prim::Sub:
+          r.push_back(x - y);
+          break;
+        case Prim::Mul:
+          r.push_back(x * y);
+          break;
+        case Prim::Max:
+          r.push_back(max(x, y));
+          break;
+        case Prim::Min:
+          r.push_back(min(x, y));
+          break;
+        default:
+          return std::nullopt;
       }
     }
     return r;

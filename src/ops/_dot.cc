@@ -107,9 +107,9 @@ Status emit_dot(EmitContext& ctx, const DotDims& d) {
         });
         return;
       }
-      const Expr product = loop::op(boolean ? Prim::And : Prim::Mul,
-                                    {loop::cast(ctx.operand(0, l), acc_type),
-                                     loop::cast(ctx.operand(1, r), acc_type)});
+      const Expr product = loop::op(
+          boolean ? Prim::And : Prim::Mul,
+          {loop::cast(ctx.operand(0, l), acc_type), loop::cast(ctx.operand(1, r), acc_type)});
       b.set(acc, loop::op(boolean ? Prim::Or : Prim::Add, {b.get(acc), product}));
     };
     contract(0);

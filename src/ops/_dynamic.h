@@ -33,7 +33,8 @@ inline std::vector<TensorType> shaped_result(const Op& op, int i, Diag& diag,
 // The result's shape at run time, held against what operand `i` says.
 inline Result<std::vector<int64_t>> shaped_result(EvalContext& ctx, int i) {
   std::vector<int64_t> dims = ctx.args[i].to_i64s();
-  TF_TRY(same_dims(ctx, "the result and its size operand", ctx.shape(ctx.op->result()->type), dims));
+  TF_TRY(
+      same_dims(ctx, "the result and its size operand", ctx.shape(ctx.op->result()->type), dims));
   return dims;
 }
 

@@ -53,13 +53,13 @@ OpDef elementwise(std::string_view op_name, Prim p, TypeSet types, std::string_v
   d.kind = OpKind::Elementwise;
   d.min_operands = d.max_operands = arity(p);
   d.prim = p;
-  d.constraints = {"I1"};
+  if (types != kAny) d.constraints = {"I1"};
   if (arity(p) > 1) d.constraints.push_back("C1");
   d.infer = [p, types](const Op& op, Diag& diag) -> std::vector<TensorType> {
     TensorType t = type(op, 0);
     if (check_type(op, 0, types, diag) && !supports(p, t.dtype)) {
-      diag.fail("unsupported", fmt::format("is not implemented on element type {}; convert first",
-                                           name(t.dtype)));
+      diag.fail("unsupported",
+                fmt::format("is not implemented on element type {}; convert first", name(t.dtype)));
     }
     for (int i = 1; i < op.num_operands(); ++i) {
       const TensorType& u = type(op, i);

@@ -7,9 +7,7 @@ namespace tenfold::ops {
 namespace {
 
 // Extent of a dimension of `n` with `k` pad elements between neighbours.
-Dim spread(const Dim& n, int64_t k) {
-  return k == 0 ? n : n + max(n - 1, 0) * k;
-}
+Dim spread(const Dim& n, int64_t k) { return k == 0 ? n : n + max(n - 1, 0) * k; }
 
 }  // namespace
 
@@ -53,8 +51,8 @@ Result<std::vector<Literal>> eval_pad(EvalContext& ctx, const std::vector<int64_
     const int64_t n = x.dims()[i], step = interior[i] + 1;
     dims[i] = (n == 0 ? 0 : (n - 1) * step + 1) + low[i] + high[i];
     if (dims[i] < 0) {
-      return ctx.error("pad-size", fmt::format("dimension {} of the result would have the size {}",
-                                               i, dims[i]));
+      return ctx.error(
+          "pad-size", fmt::format("dimension {} of the result would have the size {}", i, dims[i]));
     }
     // Operand elements first .. first + count - 1 land inside, the first at `start`.
     first[i] = low[i] >= 0 ? 0 : (-low[i] + step - 1) / step;

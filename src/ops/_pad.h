@@ -11,8 +11,7 @@ struct PadAmounts {
 };
 
 // Checks with labels C1 to C4; the result's type.
-TensorType check_pad(Diag& diag, const TensorType& x, const TensorType& value,
-                     const PadAmounts& p);
+TensorType check_pad(Diag& diag, const TensorType& x, const TensorType& value, const PadAmounts& p);
 Result<std::vector<Literal>> eval_pad(EvalContext& ctx, const std::vector<int64_t>& low,
                                       const std::vector<int64_t>& high,
                                       const std::vector<int64_t>& interior);

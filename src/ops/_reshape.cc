@@ -78,8 +78,8 @@ Result<std::vector<Literal>> eval_reshape(EvalContext& ctx, std::vector<int64_t>
   int64_t n = 1;
   for (int64_t d : dims) n *= d;
   if (n != ctx.args[0].size()) {
-    return ctx.error("shape-mismatch", fmt::format("{} does not reshape to {}",
-                                                   str(ctx.args[0].dims()), str(dims)));
+    return ctx.error("shape-mismatch",
+                     fmt::format("{} does not reshape to {}", str(ctx.args[0].dims()), str(dims)));
   }
   return one(ctx.args[0].reshaped(std::move(dims)));
 }

@@ -16,9 +16,10 @@ std::vector<TensorType> infer_norm(const Op& op, Diag& diag) {
   const Shape row(x.shape.begin() + *axis, x.shape.end());
   for (int i = 1; i < op.num_operands(); ++i) {
     check_dtypes(diag, "types", "the operands", x.dtype, type(op, i).dtype);
-    check_shapes(diag, "shapes", i == 1 ? "the normalized dimensions and scale"
-                                        : "the normalized dimensions and bias",
-                 row, type(op, i).shape);
+    check_shapes(
+        diag, "shapes",
+        i == 1 ? "the normalized dimensions and scale" : "the normalized dimensions and bias", row,
+        type(op, i).shape);
   }
   return {x};
 }
@@ -30,7 +31,8 @@ Result<std::vector<Literal>> eval_norm(EvalContext& ctx, bool centered) {
   int64_t n = 1;
   for (int64_t d : row_dims) n *= d;
   for (size_t i = 1; i < ctx.args.size(); ++i) {
-    TF_TRY(same_dims(ctx, "the normalized dimensions and an operand", row_dims, ctx.args[i].dims()));
+    TF_TRY(
+        same_dims(ctx, "the normalized dimensions and an operand", row_dims, ctx.args[i].dims()));
   }
   Literal out(x.dtype(), x.dims());
   std::vector<double> row(n);
@@ -54,8 +56,8 @@ Status emit_norm(EmitContext& ctx, bool centered) {
   const TensorType& x = type(*ctx.op, 0);
   const int64_t axis = axis_of(*ctx.op);
   const DType t = row_accumulator(x.dtype);
-  const Shape rows(x.shape.begin(), x.shape.begin() + axis), row(x.shape.begin() + axis,
-                                                                 x.shape.end());
+  const Shape rows(x.shape.begin(), x.shape.begin() + axis),
+      row(x.shape.begin() + axis, x.shape.end());
   const std::vector<Expr> row_dims = dims_of(ctx, row);
   const auto o = [](Prim p, std::vector<Expr> args) { return loop::op(p, std::move(args)); };
   const Expr count = loop::cast(ctx.dim(product(row)), t);

@@ -20,8 +20,8 @@ TensorType check_slice(Diag& diag, const TensorType& x, const SliceBounds& s) {
                                   i, n.str(), a.str(), b.str()));
     }
     if (s.stride[i] <= 0) {
-      diag.fail("C4", fmt::format("stride of dimension {} is {}, wanted at least 1", i,
-                                  s.stride[i]));
+      diag.fail("C4",
+                fmt::format("stride of dimension {} is {}, wanted at least 1", i, s.stride[i]));
       t.shape.push_back(n);
     } else {
       t.shape.push_back(ceildiv(b - a, s.stride[i]));

@@ -14,7 +14,7 @@ void copy_row(int64_t n, std::byte* out, int64_t os, const std::byte* in, int64_
 
 struct Copy {
   int size;
-  const std::vector<int64_t> &dims, &os, &is;
+  const std::vector<int64_t>&dims, &os, &is;
 
   void run(size_t d, std::byte* out, const std::byte* in) const {
     if (d == dims.size()) {
@@ -31,11 +31,21 @@ struct Copy {
       return;
     }
     switch (size) {
-      case 1: copy_row<1>(n, out, os[d], in, is[d]); break;
-      case 2: copy_row<2>(n, out, os[d], in, is[d]); break;
-      case 4: copy_row<4>(n, out, os[d], in, is[d]); break;
-      case 8: copy_row<8>(n, out, os[d], in, is[d]); break;
-      default: copy_row<16>(n, out, os[d], in, is[d]); break;
+      case 1:
+        copy_row<1>(n, out, os[d], in, is[d]);
+        break;
+      case 2:
+        copy_row<2>(n, out, os[d], in, is[d]);
+        break;
+      case 4:
+        copy_row<4>(n, out, os[d], in, is[d]);
+        break;
+      case 8:
+        copy_row<8>(n, out, os[d], in, is[d]);
+        break;
+      default:
+        copy_row<16>(n, out, os[d], in, is[d]);
+        break;
     }
   }
 };

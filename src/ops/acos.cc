@@ -4,7 +4,6 @@
 namespace tenfold {
 
 extern const OpDef op_acos;
-const OpDef op_acos = ops::elementwise("tenfold.acos", Prim::Acos, ops::kFloat,
-                                       "Arc cosine.");
+const OpDef op_acos = ops::elementwise("tenfold.acos", Prim::Acos, ops::kFloat, "Arc cosine.");
 
 }  // namespace tenfold

@@ -4,7 +4,7 @@
 namespace tenfold {
 
 extern const OpDef op_acosh;
-const OpDef op_acosh = ops::elementwise("tenfold.acosh", Prim::Acosh, ops::kFloat,
-                                        "Inverse hyperbolic cosine.");
+const OpDef op_acosh =
+    ops::elementwise("tenfold.acosh", Prim::Acosh, ops::kFloat, "Inverse hyperbolic cosine.");
 
 }  // namespace tenfold

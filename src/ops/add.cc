@@ -4,7 +4,7 @@
 namespace tenfold {
 
 extern const OpDef op_add;
-const OpDef op_add = ops::elementwise("stablehlo.add", Prim::Add, ops::kAny,
-                                      "Sum; logical or of booleans.");
+const OpDef op_add =
+    ops::elementwise("stablehlo.add", Prim::Add, ops::kAny, "Sum; logical or of booleans.");
 
 }  // namespace tenfold

@@ -4,7 +4,6 @@
 namespace tenfold {
 
 extern const OpDef op_asin;
-const OpDef op_asin = ops::elementwise("tenfold.asin", Prim::Asin, ops::kFloat,
-                                       "Arc sine.");
+const OpDef op_asin = ops::elementwise("tenfold.asin", Prim::Asin, ops::kFloat, "Arc sine.");
 
 }  // namespace tenfold

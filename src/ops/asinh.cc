@@ -4,7 +4,7 @@
 namespace tenfold {
 
 extern const OpDef op_asinh;
-const OpDef op_asinh = ops::elementwise("tenfold.asinh", Prim::Asinh, ops::kFloat,
-                                        "Inverse hyperbolic sine.");
+const OpDef op_asinh =
+    ops::elementwise("tenfold.asinh", Prim::Asinh, ops::kFloat, "Inverse hyperbolic sine.");
 
 }  // namespace tenfold

@@ -4,7 +4,7 @@
 namespace tenfold {
 
 extern const OpDef op_atanh;
-const OpDef op_atanh = ops::elementwise("tenfold.atanh", Prim::Atanh, ops::kFloat,
-                                        "Inverse hyperbolic tangent.");
+const OpDef op_atanh =
+    ops::elementwise("tenfold.atanh", Prim::Atanh, ops::kFloat, "Inverse hyperbolic tangent.");
 
 }  // namespace tenfold

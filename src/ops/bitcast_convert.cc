@@ -11,12 +11,18 @@ using loop::Expr;
 
 DType unsigned_of(int bits) {
   switch (bits) {
-    case 2: return DType::U2;
-    case 4: return DType::U4;
-    case 8: return DType::U8;
-    case 16: return DType::U16;
-    case 32: return DType::U32;
-    default: return DType::U64;
+    case 2:
+      return DType::U2;
+    case 4:
+      return DType::U4;
+    case 8:
+      return DType::U8;
+    case 16:
+      return DType::U16;
+    case 32:
+      return DType::U32;
+    default:
+      return DType::U64;
   }
 }
 
@@ -59,10 +65,11 @@ uint64_t load_bits(const Literal& l, int64_t i) {
   const int n = byte_size(l.dtype());
   std::memcpy(&v, l.bytes() + i * n, n);
   const int bits = bit_width(l.dtype());
-  return bits == 64 ? v : v & ((uint64_t{1} << bits) - 1);
+  return bits >= 64 ? v : v & ((uint64_t{1} << bits) - 1);
 }
 void store_bits(Literal& l, int64_t i, uint64_t v) {
   const int n = byte_size(l.dtype()), bits = bit_width(l.dtype());
+  if (bits < 64) v &= (uint64_t{1} << bits) - 1;
   if (is_signed(l.dtype()) && bits < 8 && (v >> (bits - 1))) v |= ~uint64_t{0} << bits;
   std::memcpy(l.mutable_bytes() + i * n, &v, n);
 }
@@ -75,8 +82,8 @@ Result<std::vector<Literal>> eval(EvalContext& ctx) {
   if (to < from) dims.push_back(from / to);
   if (to > from) {
     if (dims.back() != to / from) {
-      return ctx.error("shape-mismatch", fmt::format("the last dimension is {}, wanted {}",
-                                                     dims.back(), to / from));
+      return ctx.error("shape-mismatch",
+                       fmt::format("the last dimension is {}, wanted {}", dims.back(), to / from));
     }
     dims.pop_back();
   }
@@ -135,8 +142,8 @@ Expr element(ElementContext& ctx, const std::vector<Expr>& index) {
   for (int k = 0; k < to / from; ++k) {
     at = index;
     at.push_back(loop::int_const(k));
-    const Expr part = loop::op(Prim::Shl, {to_bits(ctx.operand(0, at), wide),
-                                           loop::int_const(int64_t{k} * from, wide)});
+    const Expr part = loop::op(
+        Prim::Shl, {to_bits(ctx.operand(0, at), wide), loop::int_const(int64_t{k} * from, wide)});
     v = v ? loop::op(Prim::Or, {v, part}) : part;
   }
   return from_bits(v, to_type);
@@ -148,8 +155,9 @@ extern const OpDef op_bitcast_convert;
 const OpDef op_bitcast_convert = {
     .name = "stablehlo.bitcast_convert",
     .summary = "Reinterprets the bits as another element type.",
-    .doc = "A narrower type adds a last dimension, a wider one takes it away; least significant "
-           "part first.",
+    .doc =
+        "A narrower type adds a last dimension, a wider one takes it away; least significant "
+        "part first.",
     .kind = OpKind::View,
     .min_operands = 1,
     .max_operands = 1,

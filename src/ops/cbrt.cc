@@ -4,7 +4,7 @@
 namespace tenfold {
 
 extern const OpDef op_cbrt;
-const OpDef op_cbrt = ops::elementwise("stablehlo.cbrt", Prim::Cbrt, ops::kFloatOrComplex,
-                                       "Cube root.");
+const OpDef op_cbrt =
+    ops::elementwise("stablehlo.cbrt", Prim::Cbrt, ops::kFloatOrComplex, "Cube root.");
 
 }  // namespace tenfold

@@ -10,19 +10,19 @@ const OpDef op_constant = {
     .kind = OpKind::Constant,
     .max_operands = 0,
     .attrs = {{"value", AttrKind::Lit}},
-    .infer = [](const Op& op, Diag& diag) -> std::vector<TensorType> {
-      return ops::check_result(op, diag, "C1", op.lit("value").type());
+    .infer = [](const Op& op, Diag&) -> std::vector<TensorType> {
+      return {op.lit("value").type()};
     },
     .eval = [](EvalContext& ctx) -> Result<std::vector<Literal>> {
       return ops::one(ctx.op->lit("value"));
     },
     // Splats only; any other constant is data that the pipeline places in memory.
-    .element = [](ElementContext& ctx, const std::vector<loop::Expr>&) {
-      const Literal& l = ctx.op->lit("value");
-      TF_CHECK(l.size() > 0 && l.is_splat(), "element() of a constant that is no splat");
-      return ops::const_expr(l, 0);
-    },
-    .constraints = {"C1"},
+    .element =
+        [](ElementContext& ctx, const std::vector<loop::Expr>&) {
+          const Literal& l = ctx.op->lit("value");
+          TF_CHECK(l.size() > 0 && l.is_splat(), "element() of a constant that is no splat");
+          return ops::const_expr(l, 0);
+        },
 };
 
 }  // namespace tenfold

@@ -62,7 +62,8 @@ bool check_form(const Op& op, Diag& diag) {
   };
   const auto positive = [&](std::string_view name, std::string_view label) {
     for (int64_t x : i64s_or(op, name, n, 1))
-      if (x <= 0) diag.fail(label, std::string(name) + " must be positive, found " + std::to_string(x));
+      if (x <= 0)
+        diag.fail(label, std::string(name) + " must be positive, found " + std::to_string(x));
   };
   sized("window_strides", i64s_or(op, "window_strides", n, 1).size(), n, "C2");
   positive("window_strides", "C3");
@@ -82,16 +83,20 @@ bool check_form(const Op& op, Diag& diag) {
                            std::string(spatial) + " must be different and in [0, " +
                            std::to_string(rank) + "), found " + list_str(all));
   };
-  dims("input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions", "C12", "C13");
+  dims("input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions", "C12",
+       "C13");
   dims("kernel_input_feature_dimension", "kernel_output_feature_dimension",
        "kernel_spatial_dimensions", "C17", "C18");
   dims("output_batch_dimension", "output_feature_dimension", "output_spatial_dimensions", "C19",
        "C20");
   const int64_t fg = i64_or(op, "feature_group_count", 1);
   const int64_t bg = i64_or(op, "batch_group_count", 1);
-  if (fg < 1) diag.fail("C21", "feature_group_count is " + std::to_string(fg) + ", wanted at least 1");
-  if (bg < 1) diag.fail("C22", "batch_group_count is " + std::to_string(bg) + ", wanted at least 1");
-  if (fg > 1 && bg > 1) diag.fail("C23", "only one of feature_group_count and batch_group_count may exceed 1");
+  if (fg < 1)
+    diag.fail("C21", "feature_group_count is " + std::to_string(fg) + ", wanted at least 1");
+  if (bg < 1)
+    diag.fail("C22", "batch_group_count is " + std::to_string(bg) + ", wanted at least 1");
+  if (fg > 1 && bg > 1)
+    diag.fail("C23", "only one of feature_group_count and batch_group_count may exceed 1");
   return diag.ok();
 }
 
@@ -100,17 +105,18 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   const TensorType& rhs = op.operand(1)->type;
   if (!check_form(op, diag)) return {lhs};
   const Conv v = read(op);
-  const auto divides = [&](const Dim& d, int64_t by, std::string_view label, std::string_view what) {
+  const auto divides = [&](const Dim& d, int64_t by, std::string_view label,
+                           std::string_view what) {
     if (differ(mod(d, by), 0))
-      diag.fail(label, std::string(what) + " is " + d.str() + ", not a multiple of the group count " +
-                           std::to_string(by));
+      diag.fail(label, std::string(what) + " is " + d.str() +
+                           ", not a multiple of the group count " + std::to_string(by));
   };
   divides(lhs.shape[v.in_batch], v.batch_groups, "C10", "the batch");
   divides(lhs.shape[v.in_feature], v.feature_groups, "C11", "the number of input features");
   if (differ(rhs.shape[v.kernel_in] * v.feature_groups, lhs.shape[v.in_feature]))
-    diag.fail("C14", "the kernel has " + rhs.shape[v.kernel_in].str() + " input features in each of " +
-                         std::to_string(v.feature_groups) + " groups, the input has " +
-                         lhs.shape[v.in_feature].str());
+    diag.fail("C14", "the kernel has " + rhs.shape[v.kernel_in].str() +
+                         " input features in each of " + std::to_string(v.feature_groups) +
+                         " groups, the input has " + lhs.shape[v.in_feature].str());
   divides(rhs.shape[v.kernel_out], v.batch_groups, "C15", "the number of output features");
   divides(rhs.shape[v.kernel_out], v.feature_groups, "C16", "the number of output features");
   if (lhs.dtype != rhs.dtype || lhs.dtype == DType::Bool)
@@ -128,22 +134,28 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
 // --- evaluator -----------------------------------------------------------------------------------
 
 // Everything as numbers. Operands are first copied into plain layouts in the accumulator type T
-// (double, int64_t, complex<double>): input [batch][group][spatial...][channel], weights in tiles of
-// kTile output features [group][tile][tap][channel][kTile]. Then kPos neighbouring output positions
-// at a time accumulate one tile in registers.
+// (double, int64_t, complex<double>): input [batch][group][spatial...][channel], weights in tiles
+// of kTile output features [group][tile][tap][channel][kTile]. Then kPos neighbouring output
+// positions at a time accumulate one tile in registers.
 constexpr int kTile = 4, kPos = 4;
 
 template <class T>
 T element(const Literal& l, int64_t i) {
-  if constexpr (std::is_same_v<T, double>) return l.as_f64(i);
-  else if constexpr (std::is_same_v<T, int64_t>) return l.as_i64(i);
-  else return l.as_c128(i);
+  if constexpr (std::is_same_v<T, double>)
+    return l.as_f64(i);
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return l.as_i64(i);
+  else
+    return l.as_c128(i);
 }
 template <class T>
 void set_element(Literal& l, int64_t i, T v) {
-  if constexpr (std::is_same_v<T, double>) l.set_f64(i, v);
-  else if constexpr (std::is_same_v<T, int64_t>) l.set_i64(i, v);
-  else l.set_c128(i, v);
+  if constexpr (std::is_same_v<T, double>)
+    l.set_f64(i, v);
+  else if constexpr (std::is_same_v<T, int64_t>)
+    l.set_i64(i, v);
+  else
+    l.set_c128(i, v);
 }
 
 // dst[i] += a*b on wrapping integers without undefined overflow.
@@ -220,7 +232,8 @@ Literal evaluate_as(const Op& op, const Conv& v, const EvalContext& c) {
         std::fill(source.begin(), source.end(), zeros.data());
         for (int64_t p = 0; p < count; ++p, next_index(out_at, out_dims)) {
           out_base[p] = n * out_strides[v.out_batch];
-          for (int s = 0; s < v.spatial; ++s) out_base[p] += out_at[s] * out_strides[v.out_spatial[s]];
+          for (int s = 0; s < v.spatial; ++s)
+            out_base[p] += out_at[s] * out_strides[v.out_spatial[s]];
           std::vector<int64_t> tap(tap_dims.size(), 0);
           for (int64_t t = 0; t < taps; ++t, next_index(tap, tap_dims)) {
             int64_t offset = 0;
@@ -264,9 +277,12 @@ Result<std::vector<Literal>> eval(EvalContext& c) {
   const Conv v = read(*c.op);
   const DType t = c.op->operand(0)->type.dtype;
   std::vector<Literal> out;
-  if (is_complex(t)) out.push_back(evaluate_as<std::complex<double>>(*c.op, v, c));
-  else if (is_integer(t)) out.push_back(evaluate_as<int64_t>(*c.op, v, c));
-  else out.push_back(evaluate_as<double>(*c.op, v, c));
+  if (is_complex(t))
+    out.push_back(evaluate_as<std::complex<double>>(*c.op, v, c));
+  else if (is_integer(t))
+    out.push_back(evaluate_as<int64_t>(*c.op, v, c));
+  else
+    out.push_back(evaluate_as<double>(*c.op, v, c));
   return out;
 }
 
@@ -291,7 +307,8 @@ Status emit(EmitContext& c) {
   static constexpr const char* kTap[] = {"kw", "kh", "kd"};
   const auto spatial_name = [&](const char* const* names, int s) {
     const int from_last = v.spatial - 1 - s;
-    return from_last < 3 ? std::string(names[from_last]) : std::string(names[2]) + std::to_string(s);
+    return from_last < 3 ? std::string(names[from_last])
+                         : std::string(names[2]) + std::to_string(s);
   };
 
   std::vector<Expr> index(rank);  // of the result
@@ -333,26 +350,32 @@ Status emit(EmitContext& c) {
     if (d == rank) return body();
     const LoopKind kind = d == 0 && b.at_top() ? LoopKind::Parallel : LoopKind::Serial;
     if (d == v.out_feature && groups > 1) {
-      b.for_("g", int_const(groups), [&](Expr g) {
-        group = g;
-        if (depthwise) {
-          index[d] = g;
-          return out_loop(d + 1);
-        }
-        b.for_("oc", c.dim(per_group), [&](Expr oc) {
-          index[d] = g * c.dim(per_group) + oc;
-          out_loop(d + 1);
-        });
-      }, kind);
+      b.for_(
+          "g", int_const(groups),
+          [&](Expr g) {
+            group = g;
+            if (depthwise) {
+              index[d] = g;
+              return out_loop(d + 1);
+            }
+            b.for_("oc", c.dim(per_group), [&](Expr oc) {
+              index[d] = g * c.dim(per_group) + oc;
+              out_loop(d + 1);
+            });
+          },
+          kind);
       return;
     }
     std::string name = d == v.out_batch ? "n" : "oc";
     for (int s = 0; s < v.spatial; ++s)
       if (v.out_spatial[s] == d) name = spatial_name(kOut, s);
-    b.for_(name, c.dim(out[d]), [&](Expr i) {
-      index[d] = i;
-      out_loop(d + 1);
-    }, kind);
+    b.for_(
+        name, c.dim(out[d]),
+        [&](Expr i) {
+          index[d] = i;
+          out_loop(d + 1);
+        },
+        kind);
   };
   out_loop(0);
   return ok_status();
@@ -372,30 +395,31 @@ const OpDef op_convolution = {
     .kind = OpKind::Window,
     .min_operands = 2,
     .max_operands = 2,
-    .attrs =
-        {{"window_strides", AttrKind::I64s, false, "default 1"},
-         {"padding", AttrKind::Dims, false, "low and high of each spatial dimension; default 0"},
-         {"lhs_dilation", AttrKind::I64s, false, "default 1"},
-         {"rhs_dilation", AttrKind::I64s, false, "default 1"},
-         {"window_reversal", AttrKind::Bools, false, "default false"},
-         {"input_batch_dimension", AttrKind::I64},
-         {"input_feature_dimension", AttrKind::I64},
-         {"input_spatial_dimensions", AttrKind::I64s},
-         {"kernel_input_feature_dimension", AttrKind::I64},
-         {"kernel_output_feature_dimension", AttrKind::I64},
-         {"kernel_spatial_dimensions", AttrKind::I64s},
-         {"output_batch_dimension", AttrKind::I64},
-         {"output_feature_dimension", AttrKind::I64},
-         {"output_spatial_dimensions", AttrKind::I64s},
-         {"feature_group_count", AttrKind::I64, false, "default 1"},
-         {"batch_group_count", AttrKind::I64, false, "default 1"},
-         {"precision_config", AttrKind::Strs, false, "a hint; read and kept, changes nothing"}},
+    .attrs = {{"window_strides", AttrKind::I64s, false, "default 1"},
+              {"padding", AttrKind::Dims, false,
+               "low and high of each spatial dimension; default 0"},
+              {"lhs_dilation", AttrKind::I64s, false, "default 1"},
+              {"rhs_dilation", AttrKind::I64s, false, "default 1"},
+              {"window_reversal", AttrKind::Bools, false, "default false"},
+              {"input_batch_dimension", AttrKind::I64},
+              {"input_feature_dimension", AttrKind::I64},
+              {"input_spatial_dimensions", AttrKind::I64s},
+              {"kernel_input_feature_dimension", AttrKind::I64},
+              {"kernel_output_feature_dimension", AttrKind::I64},
+              {"kernel_spatial_dimensions", AttrKind::I64s},
+              {"output_batch_dimension", AttrKind::I64},
+              {"output_feature_dimension", AttrKind::I64},
+              {"output_spatial_dimensions", AttrKind::I64s},
+              {"feature_group_count", AttrKind::I64, false, "default 1"},
+              {"batch_group_count", AttrKind::I64, false, "default 1"},
+              {"precision_config", AttrKind::Strs, false,
+               "a hint; read and kept, changes nothing"}},
     .infer = infer,
     .eval = eval,
     .emit = emit,
-    .constraints = {"C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11", "C12",
-                    "C13", "C14", "C15", "C16", "C17", "C18", "C19", "C20", "C21", "C22", "C23",
-                    "C27"},
+    .constraints = {"C1",  "C2",  "C3",  "C4",  "C5",  "C6",  "C7",  "C8",
+                    "C9",  "C10", "C11", "C12", "C13", "C14", "C15", "C16",
+                    "C17", "C18", "C19", "C20", "C21", "C22", "C23", "C27"},
 };
 
 }  // namespace tenfold

@@ -4,7 +4,7 @@
 namespace tenfold {
 
 extern const OpDef op_cosine;
-const OpDef op_cosine = ops::elementwise("stablehlo.cosine", Prim::Cos, ops::kFloatOrComplex,
-                                         "Cosine.");
+const OpDef op_cosine =
+    ops::elementwise("stablehlo.cosine", Prim::Cos, ops::kFloatOrComplex, "Cosine.");
 
 }  // namespace tenfold

@@ -20,8 +20,10 @@ std::optional<Prim> prim_of(const Op& op) {
     case Prim::Min:
     case Prim::And:
     case Prim::Or:
-    case Prim::Xor: return p;
-    default: return std::nullopt;
+    case Prim::Xor:
+      return p;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -89,8 +91,7 @@ Status emit(EmitContext& ctx) {
       Index at = i;
       at.insert(at.begin() + axis, k);
       const Expr old = b.let("old", b.get(acc));
-      const Expr now =
-          b.let("now", loop::op(p, {old, loop::cast(ctx.operand(0, at), t)}));
+      const Expr now = b.let("now", loop::op(p, {old, loop::cast(ctx.operand(0, at), t)}));
       b.set(acc, now);
       ctx.store(0, at, loop::cast(op.flag("exclusive") ? old : now, x.dtype));
     });
@@ -104,8 +105,9 @@ extern const OpDef op_cumulative;
 const OpDef op_cumulative = {
     .name = "tenfold.cumulative",
     .summary = "Running sum, product, maximum and the like along an axis.",
-    .doc = "exclusive leaves the element itself out (the first is the identity of prim); reverse "
-           "runs from the end. Narrow floats are summed in f32 and rounded for each element.",
+    .doc =
+        "exclusive leaves the element itself out (the first is the identity of prim); reverse "
+        "runs from the end. Narrow floats are summed in f32 and rounded for each element.",
     .kind = OpKind::Opaque,
     .min_operands = 1,
     .max_operands = 1,

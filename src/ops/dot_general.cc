@@ -30,10 +30,11 @@ extern const OpDef op_dot_general;
 const OpDef op_dot_general = {
     .name = "stablehlo.dot_general",
     .summary = "Sums of products over contracting dimensions, for each index of batching ones.",
-    .doc = "The result's dimensions are the batching ones, those left of lhs, those left of rhs. "
-           "Floats narrower than f32 are summed in f32 and rounded once; integers wrap in the "
-           "result's type. precision_config is checked and has no effect: products are exact to "
-           "f32 in any case.",
+    .doc =
+        "The result's dimensions are the batching ones, those left of lhs, those left of rhs. "
+        "Floats narrower than f32 are summed in f32 and rounded once; integers wrap in the "
+        "result's type. precision_config is checked and has no effect: products are exact to "
+        "f32 in any case.",
     .kind = OpKind::Contraction,
     .min_operands = 2,
     .max_operands = 2,

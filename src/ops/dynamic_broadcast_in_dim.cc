@@ -17,7 +17,8 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   };
   take("known_expanding_dimensions", "C9");
   take("known_nonexpanding_dimensions", "C10");
-  ops::check_unique(diag, "C8", "known_expanding_dimensions + known_nonexpanding_dimensions", known);
+  ops::check_unique(diag, "C8", "known_expanding_dimensions + known_nonexpanding_dimensions",
+                    known);
   return types;
 }
 

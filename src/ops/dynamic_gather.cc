@@ -23,8 +23,9 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
                        (index_vector < indices_rank ? 1 : 0);
   if (sizes.rank() != 1 || !is_integer(sizes.dtype) ||
       differ(sizes.shape[0], op.operand(0)->type.rank()))
-    diag.fail("I3", "slice_sizes must be a vector of one integer for each operand dimension, found " +
-                        sizes.str());
+    diag.fail("I3",
+              "slice_sizes must be a vector of one integer for each operand dimension, found " +
+                  sizes.str());
   if (stated.rank() != want || !all_in_range(op.i64s("offset_dims"), 0, want)) {
     diag.fail("C13", "the result is " + stated.str() + ", wanted rank " + std::to_string(want));
     return {stated};
@@ -58,9 +59,10 @@ const OpDef op_dynamic_gather = {
     .infer = infer,
     .explicit_results = true,
     .eval = eval,
-    .element = [](ElementContext& c, const std::vector<loop::Expr>& index) {
-      return gather_element(c, slice_sizes(*c.op), index);
-    },
+    .element =
+        [](ElementContext& c, const std::vector<loop::Expr>& index) {
+          return gather_element(c, slice_sizes(*c.op), index);
+        },
     .constraints = {"I3", "C13"},
 };
 

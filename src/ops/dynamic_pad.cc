@@ -47,9 +47,10 @@ const OpDef op_dynamic_pad = {
       return ops::eval_pad(ctx, ctx.args[2].to_i64s(), ctx.args[3].to_i64s(),
                            ctx.args[4].to_i64s());
     },
-    .element = [](ElementContext& ctx, const std::vector<loop::Expr>& index) {
-      return ops::element_pad(ctx, *amounts(*ctx.op, nullptr), index);
-    },
+    .element =
+        [](ElementContext& ctx, const std::vector<loop::Expr>& index) {
+          return ops::element_pad(ctx, *amounts(*ctx.op, nullptr), index);
+        },
     .guards_operands = true,
     .constraints = {"I2", "C1", "C2", "C3", "C4", "dynamic"},
 };

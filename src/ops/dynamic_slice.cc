@@ -41,9 +41,10 @@ Result<std::vector<Literal>> eval(EvalContext& ctx) {
   for (size_t i = 0; i < dims.size(); ++i) {
     const int64_t room = x.dims()[i] - dims[i];
     if (room < 0) {
-      return ctx.error("slice-bounds", fmt::format("dimension {} has size {}, less than the slice's "
-                                                   "{}",
-                                                   i, x.dims()[i], dims[i]));
+      return ctx.error("slice-bounds",
+                       fmt::format("dimension {} has size {}, less than the slice's "
+                                   "{}",
+                                   i, x.dims()[i], dims[i]));
     }
     const Literal& s = ctx.args[i + 1];
     int64_t start = s.as_i64(0);

@@ -27,8 +27,8 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   }
   for (int i = 0; i < x.rank(); ++i) {
     if (less_equal(u.shape[i], x.shape[i]) != Truth::No) continue;
-    diag.fail("C6", fmt::format("update is {} in dimension {}, wanted at most {}",
-                                u.shape[i].str(), i, x.shape[i].str()));
+    diag.fail("C6", fmt::format("update is {} in dimension {}, wanted at most {}", u.shape[i].str(),
+                                i, x.shape[i].str()));
   }
   return {x};
 }

@@ -4,7 +4,6 @@
 namespace tenfold {
 
 extern const OpDef op_erf;
-const OpDef op_erf = ops::elementwise("tenfold.erf", Prim::Erf, ops::kFloat,
-                                      "Error function.");
+const OpDef op_erf = ops::elementwise("tenfold.erf", Prim::Erf, ops::kFloat, "Error function.");
 
 }  // namespace tenfold

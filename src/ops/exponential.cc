@@ -5,7 +5,6 @@ namespace tenfold {
 
 extern const OpDef op_exponential;
 const OpDef op_exponential =
-    ops::elementwise("stablehlo.exponential", Prim::Exp, ops::kFloatOrComplex,
-                     "Exponential.");
+    ops::elementwise("stablehlo.exponential", Prim::Exp, ops::kFloatOrComplex, "Exponential.");
 
 }  // namespace tenfold

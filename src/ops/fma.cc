@@ -4,7 +4,7 @@
 namespace tenfold {
 
 extern const OpDef op_fma;
-const OpDef op_fma = ops::elementwise("tenfold.fma", Prim::Fma, ops::kFloat,
-                                      "a * b + c rounded once.");
+const OpDef op_fma =
+    ops::elementwise("tenfold.fma", Prim::Fma, ops::kFloat, "a * b + c rounded once.");
 
 }  // namespace tenfold

@@ -38,11 +38,12 @@ const OpDef op_gather = {
       return {infer_gather(op, slice_sizes(op), diag)};
     },
     .eval = eval,
-    .element = [](ElementContext& c, const std::vector<loop::Expr>& index) {
-      return gather_element(c, slice_sizes(*c.op), index);
-    },
-    .constraints = {"I2", "C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11", "C12",
-                    "C13", "C14", "C15", "C16", "C17", "C18", "C19", "C20", "C21"},
+    .element =
+        [](ElementContext& c, const std::vector<loop::Expr>& index) {
+          return gather_element(c, slice_sizes(*c.op), index);
+        },
+    .constraints = {"I2",  "C1",  "C2",  "C3",  "C4",  "C5",  "C6",  "C7",  "C8",  "C9",  "C10",
+                    "C11", "C12", "C13", "C14", "C15", "C16", "C17", "C18", "C19", "C20", "C21"},
 };
 
 }  // namespace tenfold

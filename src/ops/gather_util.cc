@@ -29,9 +29,12 @@ TensorType infer_gather(const Op& op, const std::vector<Dim>& slice_sizes, Diag&
   const GatherDims g = read_gather(op);
   if (!is_integer(indices.dtype))
     diag.fail("I2", "start_indices must be integers, found " + indices.str());
-  if (rank != static_cast<int64_t>(g.offset.size() + g.collapsed.size() + g.operand_batching.size()))
-    diag.fail("C1", "offset_dims, collapsed_slice_dims and operand_batching_dims together must be as "
-                    "many as the operand's " + std::to_string(rank) + " dimensions");
+  if (rank !=
+      static_cast<int64_t>(g.offset.size() + g.collapsed.size() + g.operand_batching.size()))
+    diag.fail("C1",
+              "offset_dims, collapsed_slice_dims and operand_batching_dims together must be as "
+              "many as the operand's " +
+                  std::to_string(rank) + " dimensions");
   if (g.index_vector < 0 || g.index_vector > indices_rank) {
     diag.fail("C2", "index_vector_dim is " + std::to_string(g.index_vector) + ", wanted 0 to " +
                         std::to_string(indices_rank));
@@ -61,7 +64,8 @@ TensorType infer_gather(const Op& op, const std::vector<Dim>& slice_sizes, Diag&
     diag.fail("C11", "operand_batching_dims must be in [0, " + std::to_string(rank) + "), found " +
                          list_str(g.operand_batching));
   if (!is_unique(g.indices_batching))
-    diag.fail("C13", "start_indices_batching_dims must be unique, found " + list_str(g.indices_batching));
+    diag.fail("C13",
+              "start_indices_batching_dims must be unique, found " + list_str(g.indices_batching));
   if (!all_in_range(g.indices_batching, 0, indices_rank))
     diag.fail("C14", "start_indices_batching_dims must be in [0, " + std::to_string(indices_rank) +
                          "), found " + list_str(g.indices_batching));

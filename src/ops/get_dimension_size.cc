@@ -18,10 +18,11 @@ const OpDef op_get_dimension_size = {
     .eval = [](EvalContext& ctx) -> Result<std::vector<Literal>> {
       return ops::one(Literal::scalar_i(DType::I32, ctx.args[0].dims()[ctx.op->i64("dimension")]));
     },
-    .element = [](ElementContext& ctx, const std::vector<loop::Expr>&) {
-      const Shape& shape = ops::type(*ctx.op, 0).shape;
-      return loop::cast(ctx.dim(shape[ctx.op->i64("dimension")]), DType::I32);
-    },
+    .element =
+        [](ElementContext& ctx, const std::vector<loop::Expr>&) {
+          const Shape& shape = ops::type(*ctx.op, 0).shape;
+          return loop::cast(ctx.dim(shape[ctx.op->i64("dimension")]), DType::I32);
+        },
     .constraints = {"C1"},
 };
 

@@ -36,9 +36,10 @@ const OpDef op_iota = {
     .infer = infer,
     .explicit_results = true,
     .eval = eval,
-    .element = [](ElementContext& ctx, const std::vector<loop::Expr>& index) {
-      return loop::cast(index[ctx.op->i64("iota_dimension")], ctx.op->result()->type.dtype);
-    },
+    .element =
+        [](ElementContext& ctx, const std::vector<loop::Expr>& index) {
+          return loop::cast(index[ctx.op->i64("iota_dimension")], ctx.op->result()->type.dtype);
+        },
     .constraints = {"C1", "O1"},
 };
 

@@ -4,7 +4,7 @@
 namespace tenfold {
 
 extern const OpDef op_is_inf;
-const OpDef op_is_inf = ops::elementwise("tenfold.is_inf", Prim::IsInf, ops::kFloat,
-                                         "True for both infinities.");
+const OpDef op_is_inf =
+    ops::elementwise("tenfold.is_inf", Prim::IsInf, ops::kFloat, "True for both infinities.");
 
 }  // namespace tenfold

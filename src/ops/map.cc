@@ -32,8 +32,9 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   if (fits) {
     t.dtype = body.results()[0]->type.dtype;
   } else {
-    diag.fail("C4", "the computation must take one scalar of each operand's element type and "
-                    "return one scalar");
+    diag.fail("C4",
+              "the computation must take one scalar of each operand's element type and "
+              "return one scalar");
   }
   return {t};
 }
@@ -68,7 +69,6 @@ const OpDef op_map = {
     .name = "stablehlo.map",
     .summary = "Applies a scalar computation to corresponding elements of the operands.",
     .kind = OpKind::Opaque,
-    .min_operands = 1,
     .num_regions = 1,
     .attrs = {{"dimensions", AttrKind::I64s}},
     .infer = infer,

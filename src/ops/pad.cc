@@ -32,9 +32,10 @@ const OpDef op_pad = {
       return {ops::check_pad(diag, ops::type(op, 0), ops::type(op, 1), amounts(op))};
     },
     .eval = eval,
-    .element = [](ElementContext& ctx, const std::vector<loop::Expr>& index) {
-      return ops::element_pad(ctx, amounts(*ctx.op), index);
-    },
+    .element =
+        [](ElementContext& ctx, const std::vector<loop::Expr>& index) {
+          return ops::element_pad(ctx, amounts(*ctx.op), index);
+        },
     .guards_operands = true,
     .any_layout = true,
     .constraints = {"I2", "C1", "C2", "C3", "C4"},

@@ -4,7 +4,7 @@
 namespace tenfold {
 
 extern const OpDef op_power;
-const OpDef op_power = ops::elementwise("stablehlo.power", Prim::Pow, ops::kNumber,
-                                        "lhs to the power of rhs.");
+const OpDef op_power =
+    ops::elementwise("stablehlo.power", Prim::Pow, ops::kNumber, "lhs to the power of rhs.");
 
 }  // namespace tenfold

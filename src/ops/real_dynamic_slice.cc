@@ -47,9 +47,10 @@ const OpDef op_real_dynamic_slice = {
       return ops::eval_slice(ctx, ctx.args[1].to_i64s(), ctx.args[2].to_i64s(),
                              ctx.args[3].to_i64s());
     },
-    .element = [](ElementContext& ctx, const std::vector<loop::Expr>& index) {
-      return ops::element_slice(ctx, *bounds(*ctx.op, nullptr), index);
-    },
+    .element =
+        [](ElementContext& ctx, const std::vector<loop::Expr>& index) {
+          return ops::element_slice(ctx, *bounds(*ctx.op, nullptr), index);
+        },
     .constraints = {"C2", "C3", "C4", "C5", "dynamic"},
 };
 

@@ -59,8 +59,8 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     if (out != want || body.args[i]->type != want || body.args[n + i]->type != want ||
         !is_promotable(types[i].dtype, out.dtype)) {
       diag.fail("C6", fmt::format("the body computes {} from {} and {} for an input of {}",
-                                  out.str(), body.args[i]->type.str(),
-                                  body.args[n + i]->type.str(), name(types[i].dtype)));
+                                  out.str(), body.args[i]->type.str(), body.args[n + i]->type.str(),
+                                  name(types[i].dtype)));
     }
     types[i].dtype = out.dtype;
   }
@@ -151,8 +151,9 @@ extern const OpDef op_reduce;
 const OpDef op_reduce = {
     .name = "stablehlo.reduce",
     .summary = "Folds dimensions with a reducer, starting from initial values.",
-    .doc = "Operands: the inputs, then one initial value each. Sums and products of floats "
-           "narrower than f32 are kept in f32 and rounded once when the body is just that.",
+    .doc =
+        "Operands: the inputs, then one initial value each. Sums and products of floats "
+        "narrower than f32 are kept in f32 and rounded once when the body is just that.",
     .kind = OpKind::Reduce,
     .min_operands = 2,
     .num_results = -1,

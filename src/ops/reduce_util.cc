@@ -17,8 +17,8 @@ std::optional<Prim> reducer_prim(const Block& region) {
   const std::vector<Value*>& out = region.results();
   if (out.size() != 1 || out[0] != op.result()) return std::nullopt;
   const Value *a = region.args[0].get(), *b = region.args[1].get();
-  const bool both = (op.operand(0) == a && op.operand(1) == b) ||
-                    (op.operand(0) == b && op.operand(1) == a);
+  const bool both =
+      (op.operand(0) == a && op.operand(1) == b) || (op.operand(0) == b && op.operand(1) == a);
   if (!both) return std::nullopt;
   switch (*op.def->prim) {
     case Prim::Add:
@@ -27,15 +27,19 @@ std::optional<Prim> reducer_prim(const Block& region) {
     case Prim::Min:
     case Prim::And:
     case Prim::Or:
-    case Prim::Xor: return op.def->prim;
-    default: return std::nullopt;
+    case Prim::Xor:
+      return op.def->prim;
+    default:
+      return std::nullopt;
   }
 }
 
 Literal identity(Prim p, DType t) {
   switch (p) {
-    case Prim::Mul: return Literal::scalar(t, 1);
-    case Prim::And: return Literal::scalar_i(t, t == DType::Bool ? 1 : -1);
+    case Prim::Mul:
+      return Literal::scalar(t, 1);
+    case Prim::And:
+      return Literal::scalar_i(t, t == DType::Bool ? 1 : -1);
     case Prim::Max:
     case Prim::Min: {
       const bool least = p == Prim::Max;
@@ -55,7 +59,8 @@ Literal identity(Prim p, DType t) {
       const double top = decode_small_float(t, static_cast<uint16_t>(f.max_code()));
       return Literal::scalar(t, least ? -top : top);
     }
-    default: return Literal::scalar_i(t, 0);
+    default:
+      return Literal::scalar_i(t, 0);
   }
 }
 

@@ -29,7 +29,6 @@ Result<std::vector<Literal>> run_region_on_arrays(EvalContext& ctx, const Block&
 // k results of length n, combined with `init` (0-d each) on the left. rows may be 0.
 Result<std::vector<Literal>> reduce_rows(EvalContext& ctx, const Block& reducer,
                                          std::vector<Literal> arrays,
-                                         const std::vector<Literal>& init, int64_t rows,
-                                         int64_t n);
+                                         const std::vector<Literal>& init, int64_t rows, int64_t n);
 
 }  // namespace tenfold

@@ -29,7 +29,8 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   if (op.num_operands() < 2 || op.num_operands() % 2 != 0) {
     diag.fail("C1", "wanted as many initial values as inputs, found " +
                         std::to_string(op.num_operands()) + " operands in all");
-    return std::vector<TensorType>(n ? n : 1, op.num_operands() ? op.operand(0)->type : TensorType{});
+    return std::vector<TensorType>(n ? n : 1,
+                                   op.num_operands() ? op.operand(0)->type : TensorType{});
   }
   const TensorType& first = op.operand(0)->type;
   const size_t rank = first.shape.size();
@@ -42,8 +43,8 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     if (shapes_differ(in.shape, first.shape))
       diag.fail("C2", "inputs must have one shape, found " + first.str() + " and " + in.str());
     if (init.rank() != 0 || init.dtype != in.dtype)
-      diag.fail("C3", "initial value " + std::to_string(i) + " is " + init.str() + ", wanted tensor<" +
-                          std::string(name(in.dtype)) + ">");
+      diag.fail("C3", "initial value " + std::to_string(i) + " is " + init.str() +
+                          ", wanted tensor<" + std::string(name(in.dtype)) + ">");
   }
   const auto sized = [&](std::string_view attr, size_t found, size_t want, std::string_view label) {
     if (found != want)
@@ -52,7 +53,8 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   };
   const auto positive = [&](std::string_view attr, std::string_view label) {
     for (int64_t x : i64s_or(op, attr, rank, 1))
-      if (x <= 0) diag.fail(label, std::string(attr) + " must be positive, found " + std::to_string(x));
+      if (x <= 0)
+        diag.fail(label, std::string(attr) + " must be positive, found " + std::to_string(x));
   };
   const auto window = dims_or(op, "window_dimensions", rank, 1);
   sized("window_dimensions", window.size(), rank, "C4");
@@ -79,8 +81,8 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     const DType t = op.region()->results()[i]->type.dtype;
     for (int k : {i, n + i})
       if (op.region()->args[k]->type.dtype != t)
-        diag.fail("C13", "body: argument " + std::to_string(k) + " and result " + std::to_string(i) +
-                             " must have one type");
+        diag.fail("C13", "body: argument " + std::to_string(k) + " and result " +
+                             std::to_string(i) + " must have one type");
     out.push_back({t, shape});
   }
   return out;
@@ -106,9 +108,12 @@ std::optional<Scan> scan_shape(const Op& op, const Literal* init) {
     if (w.window == Dim(1) && w.low == Dim(0) && w.high == Dim(0)) continue;
     if (scan || !(w.window == w.in)) return std::nullopt;
     const Dim reach = w.in - 1;
-    if (w.low == reach && w.high == Dim(0)) scan = Scan{static_cast<int>(d), false};
-    else if (w.low == Dim(0) && w.high == reach) scan = Scan{static_cast<int>(d), true};
-    else return std::nullopt;
+    if (w.low == reach && w.high == Dim(0))
+      scan = Scan{static_cast<int>(d), false};
+    else if (w.low == Dim(0) && w.high == reach)
+      scan = Scan{static_cast<int>(d), true};
+    else
+      return std::nullopt;
   }
   return scan;
 }
@@ -263,8 +268,10 @@ Status emit(EmitContext& c) {
           taps(d + 1);
           inside = before;
         };
-        if (windows[d].window == Dim(1)) visit(int_const(0));
-        else b.for_("k", c.dim(windows[d].window), visit);
+        if (windows[d].window == Dim(1))
+          visit(int_const(0));
+        else
+          b.for_("k", c.dim(windows[d].window), visit);
         return;
       }
       std::vector<Expr> args;

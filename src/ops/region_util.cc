@@ -9,10 +9,18 @@ namespace {
 
 bool commutes(Prim p) {
   switch (p) {
-    case Prim::Add: case Prim::Mul: case Prim::Max: case Prim::Min: case Prim::And: case Prim::Or:
-    case Prim::Xor: case Prim::Eq: case Prim::Ne:
+    case Prim::Add:
+    case Prim::Mul:
+    case Prim::Max:
+    case Prim::Min:
+    case Prim::And:
+    case Prim::Or:
+    case Prim::Xor:
+    case Prim::Eq:
+    case Prim::Ne:
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -72,17 +80,21 @@ std::optional<Literal> identity_of(Prim p, DType t) {
     return Literal::scalar_i(t, lowest ? low : -(low + 1));
   };
   switch (p) {
-    case Prim::Add: return Literal(t, {});
-    case Prim::Mul: return integer || t == DType::Bool ? Literal::scalar_i(t, 1)
-                                                       : Literal::scalar(t, 1);
-    case Prim::Max: return extreme(true);
-    case Prim::Min: return extreme(false);
+    case Prim::Add:
+      return Literal(t, {});
+    case Prim::Mul:
+      return integer || t == DType::Bool ? Literal::scalar_i(t, 1) : Literal::scalar(t, 1);
+    case Prim::Max:
+      return extreme(true);
+    case Prim::Min:
+      return extreme(false);
     case Prim::And:
       if (t == DType::Bool) return Literal::scalar_i(t, 1);
       return integer ? std::optional(Literal::scalar_i(t, -1)) : std::nullopt;
     case Prim::Or:
       return integer || t == DType::Bool ? std::optional(Literal(t, {})) : std::nullopt;
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -110,7 +122,8 @@ bool ScalarRegion::translate() {
     if (op->is("stablehlo.constant")) {
       const Literal& value = op->lit("value");
       add(op->result());
-      std::memcpy(cells_.back().bytes, value.bytes(), static_cast<size_t>(byte_size(value.dtype())));
+      std::memcpy(cells_.back().bytes, value.bytes(),
+                  static_cast<size_t>(byte_size(value.dtype())));
       continue;
     }
     Step s{};
@@ -149,7 +162,8 @@ Status ScalarRegion::call(const std::vector<const std::byte*>& args,
       in.push_back(std::move(l));
     }
     TF_ASSIGN(std::vector<Literal> out, c_->run_region(*region_, std::move(in)));
-    for (size_t i = 0; i < outs.size(); ++i) std::memcpy(outs[i], out[i].bytes(), out[i].byte_count());
+    for (size_t i = 0; i < outs.size(); ++i)
+      std::memcpy(outs[i], out[i].bytes(), out[i].byte_count());
     return ok_status();
   }
   for (size_t i = 0; i < args.size(); ++i)

@@ -45,8 +45,8 @@ class ScalarRegion {
   bool translated_;
 };
 
-// Checks that `region` takes `args` scalars and returns `results` scalars of the wanted types, where
-// an absent type means any. Reports under `label`.
+// Checks that `region` takes `args` scalars and returns `results` scalars of the wanted types,
+// where an absent type means any. Reports under `label`.
 void check_scalar_region(const Block& region, const std::vector<std::optional<DType>>& args,
                          const std::vector<std::optional<DType>>& results, std::string_view label,
                          std::string_view what, Diag& diag);

@@ -69,90 +69,98 @@ Status emit(EmitContext& c) {
   const std::function<void(size_t)> loops = [&](size_t d) {
     if (d == rank) return element();
     const LoopKind kind = d == 0 && b.at_top() ? LoopKind::Parallel : LoopKind::Serial;
-    b.for_("o", c.dim(r.axes[d].out), [&](Expr o) {
-      const ResizeAxis& a = r.axes[d];
-      index[d] = from[d] = o;
-      if (a.identity) return loops(d + 1);
-      const Expr was_outside = outside;
-      const Expr x = b.let("x", resize_coordinate(r, a, o, dim));
-      if (const Expr out = resize_outside(r, a, x, dim))
-        outside = outside ? logical_or(outside, out) : out;
-      if (nearest) {
-        const Expr half = float_const(0.5, DType::F64);
-        Expr i;
-        switch (r.nearest) {
-          case ResizeNearest::RoundPreferFloor:
-            i = loop::op(Prim::Ceil, {loop::op(Prim::Sub, {x, half})});
-            break;
-          case ResizeNearest::RoundPreferCeil:
-            i = loop::op(Prim::Floor, {loop::op(Prim::Add, {x, half})});
-            break;
-          case ResizeNearest::Floor: i = loop::op(Prim::Floor, {x}); break;
-          case ResizeNearest::Ceil: i = loop::op(Prim::Ceil, {x}); break;
-        }
-        from[d] = b.let("i", resize_clamp(a, cast(i, DType::I64), dim));
-        loops(d + 1);
-        outside = was_outside;
-        return;
-      }
-      // Taps floor(x) - n/2 + 1 ... floor(x) + n/2.
-      const double radius = r.mode == ResizeMode::Linear ? 1 : 2;
-      Expr half_count = int_const(static_cast<int64_t>(radius));
-      Expr squeeze = float_const(1, DType::F64);
-      if (r.antialias) {
-        squeeze = loop::op(Prim::Min, {resize_scale(a, dim), float_const(1, DType::F64)});
-        half_count = cast(loop::op(Prim::Ceil, {loop::op(Prim::Div, {float_const(radius, DType::F64),
-                                                                     squeeze})}),
-                          DType::I64);
-      }
-      int64_t known = 0;
-      Scope scope = Scope::Workspace;
-      if (a.scale || (a.in.is_const() && a.out.is_const()) || !r.antialias) {
-        const double s = a.scale ? *a.scale
-                         : r.antialias ? static_cast<double>(a.out.value()) /
-                                             static_cast<double>(a.in.value())
-                                       : 1;
-        known = static_cast<int64_t>(std::ceil(radius / (r.antialias ? std::min(s, 1.0) : 1.0)));
-        half_count = int_const(known);
-        if (known <= 256) scope = Scope::Stack;
-      }
-      Taps s;
-      s.axis = d;
-      s.count = half_count * 2;
-      s.first = b.let("first", cast(loop::op(Prim::Floor, {x}), DType::I64) - half_count + 1);
-      s.weights = b.alloc("weights", compute, {s.count}, scope);
-      const bool normalise = r.antialias || r.exclude_outside;
-      Buffer total;
-      if (normalise) total = b.cell("total", float_const(0, DType::F64));
-      const auto weight = [&](const Expr& k) {
-        const Expr i = s.first + k;
-        const Expr distance =
-            loop::op(Prim::Mul, {loop::op(Prim::Sub, {cast(i, DType::F64), x}), squeeze});
-        Expr w = tap_weight(r, distance);
-        if (r.exclude_outside)
-          w = select(logical_and(ge(i, int_const(0)), lt(i, c.dim(a.in))), w,
-                     float_const(0, DType::F64));
-        return w;
-      };
-      if (normalise) {
-        b.for_("k", s.count, [&](Expr k) {
-          b.set(total, loop::op(Prim::Add, {b.get(total), weight(k)}));
-        });
-      }
-      b.for_("k", s.count, [&](Expr k) {
-        Expr w = weight(k);
-        if (normalise) {
-          const Expr one = float_const(1, DType::F64);
-          const Expr nothing = loop::op(Prim::Eq, {b.get(total), float_const(0, DType::F64)});
-          w = loop::op(Prim::Div, {w, select(nothing, one, b.get(total))});
-        }
-        b.store(s.weights, {k}, cast(w, compute));
-      });
-      taps.push_back(s);
-      loops(d + 1);
-      taps.pop_back();
-      outside = was_outside;
-    }, kind);
+    b.for_(
+        "o", c.dim(r.axes[d].out),
+        [&](Expr o) {
+          const ResizeAxis& a = r.axes[d];
+          index[d] = from[d] = o;
+          if (a.identity) return loops(d + 1);
+          const Expr was_outside = outside;
+          const Expr x = b.let("x", resize_coordinate(r, a, o, dim));
+          if (const Expr out = resize_outside(r, a, x, dim))
+            outside = outside ? logical_or(outside, out) : out;
+          if (nearest) {
+            const Expr half = float_const(0.5, DType::F64);
+            Expr i;
+            switch (r.nearest) {
+              case ResizeNearest::RoundPreferFloor:
+                i = loop::op(Prim::Ceil, {loop::op(Prim::Sub, {x, half})});
+                break;
+              case ResizeNearest::RoundPreferCeil:
+                i = loop::op(Prim::Floor, {loop::op(Prim::Add, {x, half})});
+                break;
+              case ResizeNearest::Floor:
+                i = loop::op(Prim::Floor, {x});
+                break;
+              case ResizeNearest::Ceil:
+                i = loop::op(Prim::Ceil, {x});
+                break;
+            }
+            from[d] = b.let("i", resize_clamp(a, cast(i, DType::I64), dim));
+            loops(d + 1);
+            outside = was_outside;
+            return;
+          }
+          // Taps floor(x) - n/2 + 1 ... floor(x) + n/2.
+          const double radius = r.mode == ResizeMode::Linear ? 1 : 2;
+          Expr half_count = int_const(static_cast<int64_t>(radius));
+          Expr squeeze = float_const(1, DType::F64);
+          if (r.antialias) {
+            squeeze = loop::op(Prim::Min, {resize_scale(a, dim), float_const(1, DType::F64)});
+            half_count =
+                cast(loop::op(Prim::Ceil,
+                              {loop::op(Prim::Div, {float_const(radius, DType::F64), squeeze})}),
+                     DType::I64);
+          }
+          int64_t known = 0;
+          Scope scope = Scope::Workspace;
+          if (a.scale || (a.in.is_const() && a.out.is_const()) || !r.antialias) {
+            const double s = a.scale       ? *a.scale
+                             : r.antialias ? static_cast<double>(a.out.value()) /
+                                                 static_cast<double>(a.in.value())
+                                           : 1;
+            known =
+                static_cast<int64_t>(std::ceil(radius / (r.antialias ? std::min(s, 1.0) : 1.0)));
+            half_count = int_const(known);
+            if (known <= 256) scope = Scope::Stack;
+          }
+          Taps s;
+          s.axis = d;
+          s.count = half_count * 2;
+          s.first = b.let("first", cast(loop::op(Prim::Floor, {x}), DType::I64) - half_count + 1);
+          s.weights = b.alloc("weights", compute, {s.count}, scope);
+          const bool normalise = r.antialias || r.exclude_outside;
+          Buffer total;
+          if (normalise) total = b.cell("total", float_const(0, DType::F64));
+          const auto weight = [&](const Expr& k) {
+            const Expr i = s.first + k;
+            const Expr distance =
+                loop::op(Prim::Mul, {loop::op(Prim::Sub, {cast(i, DType::F64), x}), squeeze});
+            Expr w = tap_weight(r, distance);
+            if (r.exclude_outside)
+              w = select(logical_and(ge(i, int_const(0)), lt(i, c.dim(a.in))), w,
+                         float_const(0, DType::F64));
+            return w;
+          };
+          if (normalise) {
+            b.for_("k", s.count,
+                   [&](Expr k) { b.set(total, loop::op(Prim::Add, {b.get(total), weight(k)})); });
+          }
+          b.for_("k", s.count, [&](Expr k) {
+            Expr w = weight(k);
+            if (normalise) {
+              const Expr one = float_const(1, DType::F64);
+              const Expr nothing = loop::op(Prim::Eq, {b.get(total), float_const(0, DType::F64)});
+              w = loop::op(Prim::Div, {w, select(nothing, one, b.get(total))});
+            }
+            b.store(s.weights, {k}, cast(w, compute));
+          });
+          taps.push_back(s);
+          loops(d + 1);
+          taps.pop_back();
+          outside = was_outside;
+        },
+        kind);
   };
   loops(0);
   return ok_status();

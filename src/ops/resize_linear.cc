@@ -26,8 +26,8 @@ loop::Expr element(ElementContext& c, const std::vector<loop::Expr>& index) {
     from[d] = resize_clamp(a, i + 1, dim);
     const Expr high = interpolate(d + 1);
     const Expr one = float_const(1, compute);
-    return op(Prim::Add, {op(Prim::Mul, {low, op(Prim::Sub, {one, weight})}),
-                          op(Prim::Mul, {high, weight})});
+    return op(Prim::Add,
+              {op(Prim::Mul, {low, op(Prim::Sub, {one, weight})}), op(Prim::Mul, {high, weight})});
   };
   const Expr v = resize_result(interpolate(0), t);
   for (size_t d = 0; d < index.size(); ++d) {
@@ -47,7 +47,8 @@ const OpDef op_resize_linear = {
     .name = "tenfold.resize_linear",
     .summary = "Resize by multilinear interpolation",
     .doc =
-        "tenfold.resize with mode = linear and neither antialias nor exclude_outside, in a form that "
+        "tenfold.resize with mode = linear and neither antialias nor exclude_outside, in a form "
+        "that "
         "fuses into its users. Meant for up to three resized dimensions: an element reads 2 to the "
         "power of their number.",
     .kind = OpKind::GatherScatter,

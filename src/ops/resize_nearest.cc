@@ -19,10 +19,18 @@ loop::Expr element(ElementContext& c, const std::vector<loop::Expr>& index) {
     const Expr half = float_const(0.5, DType::F64);
     Expr i;
     switch (r.nearest) {
-      case ResizeNearest::RoundPreferFloor: i = op(Prim::Ceil, {op(Prim::Sub, {x, half})}); break;
-      case ResizeNearest::RoundPreferCeil: i = op(Prim::Floor, {op(Prim::Add, {x, half})}); break;
-      case ResizeNearest::Floor: i = op(Prim::Floor, {x}); break;
-      case ResizeNearest::Ceil: i = op(Prim::Ceil, {x}); break;
+      case ResizeNearest::RoundPreferFloor:
+        i = op(Prim::Ceil, {op(Prim::Sub, {x, half})});
+        break;
+      case ResizeNearest::RoundPreferCeil:
+        i = op(Prim::Floor, {op(Prim::Add, {x, half})});
+        break;
+      case ResizeNearest::Floor:
+        i = op(Prim::Floor, {x});
+        break;
+      case ResizeNearest::Ceil:
+        i = op(Prim::Ceil, {x});
+        break;
     }
     from[d] = resize_clamp(a, cast(i, DType::I64), dim);
     if (const Expr out = resize_outside(r, a, x, dim))

@@ -11,7 +11,8 @@ constexpr std::string_view kModes[] = {"nearest", "linear", "cubic"};
 constexpr std::string_view kCoordinates[] = {
     "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",  "align_corners",
     "asymmetric", "tf_crop_and_resize",   "tf_half_pixel_for_nn"};
-constexpr std::string_view kNearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+constexpr std::string_view kNearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
+                                         "ceil"};
 
 template <size_t N>
 int position(const std::string_view (&names)[N], std::string_view s) {
@@ -114,7 +115,8 @@ std::vector<AttrSpec> resize_attrs(bool with_mode) {
       {"exclude_outside", AttrKind::Bool, false, "renormalise weights inside the input"},
       {"antialias", AttrKind::Bool, false, "widen the filter when shrinking"},
       {"extrapolation_value", AttrKind::F64, false, "outside the input under tf_crop_and_resize"},
-      {"roi", AttrKind::Lit, false, "starts of all dimensions, then ends; tf_crop_and_resize only"}};
+      {"roi", AttrKind::Lit, false,
+       "starts of all dimensions, then ends; tf_crop_and_resize only"}};
   s.insert(s.end(), std::begin(rest), std::end(rest));
   return s;
 }
@@ -136,16 +138,21 @@ double coordinate(ResizeCoordinates mode, const Line& a, double o) {
   const double width = a.scale * static_cast<double>(a.in);
   const double last = static_cast<double>(a.in) - 1;
   switch (mode) {
-    case ResizeCoordinates::HalfPixel: return (o + 0.5) / a.scale - 0.5;
+    case ResizeCoordinates::HalfPixel:
+      return (o + 0.5) / a.scale - 0.5;
     case ResizeCoordinates::HalfPixelSymmetric: {
       const double adjustment = static_cast<double>(a.out) / width;
       const double offset = static_cast<double>(a.in) / 2 * (1 - adjustment);
       return offset + (o + 0.5) / a.scale - 0.5;
     }
-    case ResizeCoordinates::PytorchHalfPixel: return width == 1 ? 0 : (o + 0.5) / a.scale - 0.5;
-    case ResizeCoordinates::AlignCorners: return width == 1 ? 0 : o * last / (width - 1);
-    case ResizeCoordinates::Asymmetric: return o / a.scale;
-    case ResizeCoordinates::TfHalfPixelForNn: return (o + 0.5) / a.scale;
+    case ResizeCoordinates::PytorchHalfPixel:
+      return width == 1 ? 0 : (o + 0.5) / a.scale - 0.5;
+    case ResizeCoordinates::AlignCorners:
+      return width == 1 ? 0 : o * last / (width - 1);
+    case ResizeCoordinates::Asymmetric:
+      return o / a.scale;
+    case ResizeCoordinates::TfHalfPixelForNn:
+      return (o + 0.5) / a.scale;
     case ResizeCoordinates::TfCropAndResize: {
       const double span = a.roi_end - a.roi_begin;
       const double inner = width == 1 ? span * last / 2 : o * span * last / (width - 1);
@@ -157,10 +164,14 @@ double coordinate(ResizeCoordinates mode, const Line& a, double o) {
 
 double round_nearest(ResizeNearest mode, double x) {
   switch (mode) {
-    case ResizeNearest::RoundPreferFloor: return std::ceil(x - 0.5);
-    case ResizeNearest::RoundPreferCeil: return std::floor(x + 0.5);
-    case ResizeNearest::Floor: return std::floor(x);
-    case ResizeNearest::Ceil: return std::ceil(x);
+    case ResizeNearest::RoundPreferFloor:
+      return std::ceil(x - 0.5);
+    case ResizeNearest::RoundPreferCeil:
+      return std::floor(x + 0.5);
+    case ResizeNearest::Floor:
+      return std::floor(x);
+    case ResizeNearest::Ceil:
+      return std::ceil(x);
   }
   return 0;
 }
@@ -231,9 +242,9 @@ Literal eval_resize(const Resize& r, const EvalContext& c) {
         const double last = static_cast<double>(lines[d].in - 1);
         const bool outside =
             r.coordinates == ResizeCoordinates::TfCropAndResize && (at < 0 || at > last);
-        s.push_back(outside ? -1
-                            : static_cast<int64_t>(
-                                  std::clamp(round_nearest(r.nearest, at), 0.0, last)));
+        s.push_back(
+            outside ? -1
+                    : static_cast<int64_t>(std::clamp(round_nearest(r.nearest, at), 0.0, last)));
       }
       source.push_back(std::move(s));
     }
@@ -261,8 +272,11 @@ Literal eval_resize(const Resize& r, const EvalContext& c) {
   }
   const bool integer = is_integer(x.dtype());
   for (int64_t i = 0; i < out.size(); ++i) {
-    if (integer) out.set_i64(i, convert(Literal::scalar(DType::F64, std::nearbyint(v[i])), x.dtype()).as_i64(0));
-    else out.set_f64(i, v[i]);
+    if (integer)
+      out.set_i64(i,
+                  convert(Literal::scalar(DType::F64, std::nearbyint(v[i])), x.dtype()).as_i64(0));
+    else
+      out.set_f64(i, v[i]);
   }
   return out;
 }
@@ -271,7 +285,9 @@ Literal eval_resize(const Resize& r, const EvalContext& c) {
 
 using namespace loop;
 
-DType resize_compute_type(DType t) { return t == DType::F64 || is_integer(t) ? DType::F64 : DType::F32; }
+DType resize_compute_type(DType t) {
+  return t == DType::F64 || is_integer(t) ? DType::F64 : DType::F32;
+}
 
 Expr resize_result(const Expr& v, DType t) {
   return cast(is_integer(t) ? op(Prim::RoundEven, {v}) : v, t);
@@ -304,16 +320,20 @@ Expr resize_coordinate(const Resize& r, const ResizeAxis& a, const Expr& o, cons
   };
   const Expr half = sub(div(add(at, f64(0.5)), scale), f64(0.5));
   switch (r.coordinates) {
-    case ResizeCoordinates::HalfPixel: return half;
+    case ResizeCoordinates::HalfPixel:
+      return half;
     case ResizeCoordinates::HalfPixelSymmetric: {
       const Expr offset = mul(div(in, f64(2)), sub(f64(1), div(f64(dim(a.out)), width)));
       return sub(add(offset, div(add(at, f64(0.5)), scale)), f64(0.5));
     }
-    case ResizeCoordinates::PytorchHalfPixel: return unless_one(half, f64(0));
+    case ResizeCoordinates::PytorchHalfPixel:
+      return unless_one(half, f64(0));
     case ResizeCoordinates::AlignCorners:
       return unless_one(div(mul(at, last), sub(width, f64(1))), f64(0));
-    case ResizeCoordinates::Asymmetric: return div(at, scale);
-    case ResizeCoordinates::TfHalfPixelForNn: return div(add(at, f64(0.5)), scale);
+    case ResizeCoordinates::Asymmetric:
+      return div(at, scale);
+    case ResizeCoordinates::TfHalfPixelForNn:
+      return div(add(at, f64(0.5)), scale);
     case ResizeCoordinates::TfCropAndResize: {
       const Expr span = f64(a.roi_end - a.roi_begin);
       const Expr inner = unless_one(div(mul(mul(at, span), last), sub(width, f64(1))),

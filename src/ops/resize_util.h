@@ -1,6 +1,6 @@
 // Interpolating resize, as ONNX defines it: what tenfold.resize, tenfold.resize_nearest and
-// tenfold.resize_linear share. All three have the same attributes; the latter two compute an element
-// at any index and so fuse.
+// tenfold.resize_linear share. All three have the same attributes; the latter two compute an
+// element at any index and so fuse.
 #pragma once
 
 #include "ops/attr_util.h"
@@ -38,7 +38,8 @@ struct Resize {
 
 // `mode` is fixed by the op's name for resize_nearest and resize_linear.
 Resize read_resize(const Op& op, std::optional<ResizeMode> fixed_mode);
-std::vector<TensorType> infer_resize(const Op& op, std::optional<ResizeMode> fixed_mode, Diag& diag);
+std::vector<TensorType> infer_resize(const Op& op, std::optional<ResizeMode> fixed_mode,
+                                     Diag& diag);
 std::vector<AttrSpec> resize_attrs(bool with_mode);
 std::vector<std::string_view> resize_constraints();
 Literal eval_resize(const Resize& r, const EvalContext& c);

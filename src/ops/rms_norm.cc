@@ -7,8 +7,9 @@ extern const OpDef op_rms_norm;
 const OpDef op_rms_norm = {
     .name = "tenfold.rms_norm",
     .summary = "x / sqrt(mean(x^2) + epsilon) * scale over trailing dimensions.",
-    .doc = "Operands x and scale; axis is the first normalized dimension. Computed in f32 (f64 "
-           "for f64).",
+    .doc =
+        "Operands x and scale; axis is the first normalized dimension. Computed in f32 (f64 "
+        "for f64).",
     .kind = OpKind::Opaque,
     .min_operands = 2,
     .max_operands = 2,

@@ -9,15 +9,18 @@ void for_rows(Builder& b, const std::vector<Expr>& dims,
   Expr rows = int_const(1);
   for (const Expr& d : dims) rows = rows * d;
   const LoopKind kind = b.at_top() ? LoopKind::Parallel : LoopKind::Serial;
-  b.for_("row", rows, [&](Expr row) {
-    std::vector<Expr> index(dims.size());
-    Expr rest = row;
-    for (size_t d = dims.size(); d-- > 0;) {
-      index[d] = d == 0 ? rest : imod(rest, dims[d]);
-      if (d > 0) rest = idiv(rest, dims[d]);
-    }
-    f(index);
-  }, kind);
+  b.for_(
+      "row", rows,
+      [&](Expr row) {
+        std::vector<Expr> index(dims.size());
+        Expr rest = row;
+        for (size_t d = dims.size(); d-- > 0;) {
+          index[d] = d == 0 ? rest : imod(rest, dims[d]);
+          if (d > 0) rest = idiv(rest, dims[d]);
+        }
+        f(index);
+      },
+      kind);
 }
 
 Expr emit_merge_sort(Builder& b, const Expr& n, const std::vector<Buffer>& fields,
@@ -37,8 +40,9 @@ Expr emit_merge_sort(Builder& b, const Expr& n, const std::vector<Buffer>& field
         // The right record goes first only when it must; ties keep the left one first.
         const Buffer right = b.cell("right", bool_const(false));
         b.if_(lt(b.get(j), high), [&] {
-          b.if_(lt(b.get(i), middle), [&] { b.set(right, before(s, b.get(j), b.get(i))); },
-                [&] { b.set(right, bool_const(true)); });
+          b.if_(
+              lt(b.get(i), middle), [&] { b.set(right, before(s, b.get(j), b.get(i))); },
+              [&] { b.set(right, bool_const(true)); });
         });
         const Expr from = b.let("from", select(b.get(right), b.get(j), b.get(i)));
         for (const Buffer& f : fields) b.store(f, {int_const(1) - s, k}, load(f, {s, from}));

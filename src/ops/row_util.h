@@ -7,8 +7,9 @@
 
 namespace tenfold {
 
-// Calls `f` for every index of `dims`, in one loop over all of them, which is parallel at a kernel's
-// top level (also when there are no dimensions: then one iteration, a place for Workspace buffers).
+// Calls `f` for every index of `dims`, in one loop over all of them, which is parallel at a
+// kernel's top level (also when there are no dimensions: then one iteration, a place for Workspace
+// buffers).
 void for_rows(loop::Builder& b, const std::vector<loop::Expr>& dims,
               const std::function<void(const std::vector<loop::Expr>&)>& f);
 

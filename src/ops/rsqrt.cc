@@ -4,7 +4,7 @@
 namespace tenfold {
 
 extern const OpDef op_rsqrt;
-const OpDef op_rsqrt = ops::elementwise("stablehlo.rsqrt", Prim::Rsqrt, ops::kFloatOrComplex,
-                                        "1 / sqrt(x).");
+const OpDef op_rsqrt =
+    ops::elementwise("stablehlo.rsqrt", Prim::Rsqrt, ops::kFloatOrComplex, "1 / sqrt(x).");
 
 }  // namespace tenfold

@@ -57,11 +57,14 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     if (shapes_differ(up.shape, updates.shape))
       diag.fail("C3", "updates must have one shape, found " + updates.str() + " and " + up.str());
     if (in.dtype != up.dtype)
-      diag.fail("C6", "input " + std::to_string(i) + " is " + in.str() + ", its update " + up.str());
+      diag.fail("C6",
+                "input " + std::to_string(i) + " is " + in.str() + ", its update " + up.str());
   }
   if (rank != static_cast<int64_t>(s.window.size() + s.inserted.size() + s.input_batching.size()))
-    diag.fail("C2", "update_window_dims, inserted_window_dims and input_batching_dims together must "
-                    "be as many as the input's " + std::to_string(rank) + " dimensions");
+    diag.fail("C2",
+              "update_window_dims, inserted_window_dims and input_batching_dims together must "
+              "be as many as the input's " +
+                  std::to_string(rank) + " dimensions");
   if (!is_unique(s.window) || !std::is_sorted(s.window.begin(), s.window.end()))
     diag.fail("C7", "update_window_dims must be sorted and unique, found " + list_str(s.window));
   if (!all_in_range(s.window, 0, updates.rank()))
@@ -83,8 +86,8 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     diag.fail("C14", "scatter_indices_batching_dims must be unique, found " +
                          list_str(s.indices_batching));
   if (!all_in_range(s.indices_batching, 0, indices_rank))
-    diag.fail("C15", "scatter_indices_batching_dims must be in [0, " + std::to_string(indices_rank) +
-                         "), found " + list_str(s.indices_batching));
+    diag.fail("C15", "scatter_indices_batching_dims must be in [0, " +
+                         std::to_string(indices_rank) + "), found " + list_str(s.indices_batching));
   if (contains(s.indices_batching, s.index_vector))
     diag.fail("C16", "index_vector_dim must not be a batching dimension");
   if (s.input_batching.size() != s.indices_batching.size())
@@ -121,7 +124,8 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     const int64_t u = s.scatter[k++];
     if (differ(updates.shape[u], indices.shape[d]))
       diag.fail("C4", "dimension " + std::to_string(u) + " of the updates is " +
-                          updates.shape[u].str() + ", of scatter_indices " + indices.shape[d].str());
+                          updates.shape[u].str() + ", of scatter_indices " +
+                          indices.shape[d].str());
   }
   for (size_t i = 0; i < s.window.size(); ++i)
     if (less(x.shape[s.windowed[i]], updates.shape[s.window[i]]) == Truth::Yes)
@@ -272,8 +276,10 @@ Status emit(EmitContext& c) {
         for (Expr& e : next) e = b.let("next", e);
       for (int i = 0; i < n; ++i) b.store(out[i], at, next[i]);
     };
-    if (inside) b.if_(inside, apply);
-    else apply();
+    if (inside)
+      b.if_(inside, apply);
+    else
+      apply();
   };
 
   // The outermost independent loop goes first and in parallel; a long one in pieces of a few cache
@@ -305,12 +311,18 @@ Status emit(EmitContext& c) {
     loops(0);
     return ok_status();
   }
-  const Expr extent = innermost ? c.dim(ceildiv(update_dims[first], kPiece)) : c.dim(update_dims[first]);
-  b.for_("p", extent, [&](Expr p) {
-    if (innermost) piece = p;
-    else u[first] = p;
-    loops(0);
-  }, LoopKind::Parallel);
+  const Expr extent =
+      innermost ? c.dim(ceildiv(update_dims[first], kPiece)) : c.dim(update_dims[first]);
+  b.for_(
+      "p", extent,
+      [&](Expr p) {
+        if (innermost)
+          piece = p;
+        else
+          u[first] = p;
+        loops(0);
+      },
+      LoopKind::Parallel);
   return ok_status();
 }
 
@@ -323,7 +335,8 @@ const OpDef op_scatter = {
     .doc =
         "Operands are N inputs, scatter_indices and N updates. The update computation takes N "
         "current elements and N update elements. Update elements outside the input are skipped. "
-        "Updates are applied in row-major order of the updates, so results do not depend on threads.",
+        "Updates are applied in row-major order of the updates, so results do not depend on "
+        "threads.",
     .kind = OpKind::GatherScatter,
     .min_operands = 3,
     .max_operands = -1,
@@ -342,8 +355,9 @@ const OpDef op_scatter = {
     .eval = eval,
     .emit = emit,
     .in_place_operand = 0,
-    .constraints = {"I2", "C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11", "C12",
-                    "C13", "C14", "C15", "C16", "C17", "C18", "C19", "C20", "C21", "C22", "C23"},
+    .constraints = {"I2",  "C1",  "C2",  "C3",  "C4",  "C5",  "C6",  "C7",
+                    "C8",  "C9",  "C10", "C11", "C12", "C13", "C14", "C15",
+                    "C16", "C17", "C18", "C19", "C20", "C21", "C22", "C23"},
 };
 
 }  // namespace tenfold

@@ -25,8 +25,6 @@ const OpDef op_select = ops::with_scalar(
         .infer = infer,
         .constraints = {"I1", "C1", "C2"},
     },
-    [](const Op&, auto k, auto args) {
-      return k.op(Prim::Select, {args[0], args[1], args[2]});
-    });
+    [](const Op&, auto k, auto args) { return k.op(Prim::Select, {args[0], args[1], args[2]}); });
 
 }  // namespace tenfold

@@ -29,7 +29,8 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   if (x.dtype != source.dtype)
     diag.fail("C1", "operand is " + x.str() + ", source " + source.str());
   if (init.rank() != 0 || init.dtype != x.dtype)
-    diag.fail("C3", "init_value is " + init.str() + ", wanted tensor<" + std::string(name(x.dtype)) + ">");
+    diag.fail("C3", "init_value is " + init.str() + ", wanted tensor<" +
+                        std::string(name(x.dtype)) + ">");
   const auto window = dims_or(op, "window_dimensions", rank, 1);
   const auto strides = i64s_or(op, "window_strides", rank, 1);
   if (window.size() != rank)
@@ -44,7 +45,8 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   for (int64_t s : strides)
     if (s <= 0) diag.fail("C7", "window_strides must be positive, found " + std::to_string(s));
   if (dims_or(op, "padding", 2 * rank, 0).size() != 2 * rank)
-    diag.fail("C8", "padding must have two numbers for each of " + std::to_string(rank) + " dimensions");
+    diag.fail("C8",
+              "padding must have two numbers for each of " + std::to_string(rank) + " dimensions");
   if (op.num_regions() != 2) {
     diag.fail("C9", "wanted the regions select and scatter");
     return {x};
@@ -153,22 +155,27 @@ Status emit(EmitContext& c) {
             taps(e + 1);
             inside = before;
           };
-          if (windows[e].window == Dim(1)) visit(int_const(0));
-          else b.for_("k", c.dim(windows[e].window), visit);
+          if (windows[e].window == Dim(1))
+            visit(int_const(0));
+          else
+            b.for_("k", c.dim(windows[e].window), visit);
           return;
         }
         const auto consider = [&] {
           const Expr x = b.let("x", c.operand(0, index));
           const Buffer keep = b.cell("keep", bool_const(false));
-          b.if_(b.get(found), [&] { b.set(keep, c.inline_region(*op.region(0), {b.get(best), x})[0]); });
+          b.if_(b.get(found),
+                [&] { b.set(keep, c.inline_region(*op.region(0), {b.get(best), x})[0]); });
           b.if_(logical_not(b.get(keep)), [&] {
             b.set(found, bool_const(true));
             b.set(best, x);
             for (int i = 0; i < rank; ++i) b.set(place[i], index[i]);
           });
         };
-        if (inside) b.if_(inside, consider);
-        else consider();
+        if (inside)
+          b.if_(inside, consider);
+        else
+          consider();
       };
       taps(0);
       Expr chosen = b.get(found);

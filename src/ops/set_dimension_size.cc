@@ -47,9 +47,8 @@ const OpDef op_set_dimension_size = {
     .infer = infer,
     .explicit_results = true,
     .eval = eval,
-    .element = [](ElementContext& ctx, const std::vector<loop::Expr>& index) {
-      return ctx.operand(0, index);
-    },
+    .element = [](ElementContext& ctx,
+                  const std::vector<loop::Expr>& index) { return ctx.operand(0, index); },
     .constraints = {"I2", "C1", "C3", "size", "dynamic"},
 };
 

@@ -4,7 +4,6 @@
 namespace tenfold {
 
 extern const OpDef op_sine;
-const OpDef op_sine = ops::elementwise("stablehlo.sine", Prim::Sin, ops::kFloatOrComplex,
-                                       "Sine.");
+const OpDef op_sine = ops::elementwise("stablehlo.sine", Prim::Sin, ops::kFloatOrComplex, "Sine.");
 
 }  // namespace tenfold

@@ -31,9 +31,10 @@ const OpDef op_slice = {
       return {ops::check_slice(diag, ops::type(op, 0), bounds(op))};
     },
     .eval = eval,
-    .element = [](ElementContext& ctx, const std::vector<loop::Expr>& index) {
-      return ops::element_slice(ctx, bounds(*ctx.op), index);
-    },
+    .element =
+        [](ElementContext& ctx, const std::vector<loop::Expr>& index) {
+          return ops::element_slice(ctx, bounds(*ctx.op), index);
+        },
     .any_layout = true,
     .constraints = {"C2", "C3", "C4"},
 };

@@ -99,20 +99,20 @@ Status emit(EmitContext& c) {
     };
     std::vector<Buffer> records;
     for (int f = 0; f < fields; ++f)
-      records.push_back(b.alloc("records", op.operand(f)->type.dtype, {int_const(2), n},
-                                Scope::Workspace));
+      records.push_back(
+          b.alloc("records", op.operand(f)->type.dtype, {int_const(2), n}, Scope::Workspace));
     b.for_("i", n, [&](Expr i) {
-      for (int f = 0; f < fields; ++f)
-        b.store(records[f], {int_const(0), i}, c.operand(f, at(i)));
+      for (int f = 0; f < fields; ++f) b.store(records[f], {int_const(0), i}, c.operand(f, at(i)));
     });
-    const Expr side = emit_merge_sort(b, n, records, [&](const Expr& s, const Expr& i, const Expr& j) {
-      std::vector<Expr> args;
-      for (const Buffer& r : records) {
-        args.push_back(load(r, {s, i}));
-        args.push_back(load(r, {s, j}));
-      }
-      return c.inline_region(*op.region(), args)[0];
-    });
+    const Expr side =
+        emit_merge_sort(b, n, records, [&](const Expr& s, const Expr& i, const Expr& j) {
+          std::vector<Expr> args;
+          for (const Buffer& r : records) {
+            args.push_back(load(r, {s, i}));
+            args.push_back(load(r, {s, j}));
+          }
+          return c.inline_region(*op.region(), args)[0];
+        });
     b.for_("i", n, [&](Expr i) {
       for (int f = 0; f < fields; ++f) c.store(f, at(i), load(records[f], {side, i}));
     });
@@ -127,7 +127,8 @@ const OpDef op_sort = {
     .name = "stablehlo.sort",
     .summary = "Sorts rows of several tensors together by a comparator",
     .doc =
-        "The comparator takes two elements of each input, in turn, and says whether the first record "
+        "The comparator takes two elements of each input, in turn, and says whether the first "
+        "record "
         "must precede the second. The sort is always stable.",
     .kind = OpKind::Sort,
     .min_operands = 1,

@@ -4,7 +4,7 @@
 namespace tenfold {
 
 extern const OpDef op_subtract;
-const OpDef op_subtract = ops::elementwise("stablehlo.subtract", Prim::Sub, ops::kNumber,
-                                           "Difference; integers wrap.");
+const OpDef op_subtract =
+    ops::elementwise("stablehlo.subtract", Prim::Sub, ops::kNumber, "Difference; integers wrap.");
 
 }  // namespace tenfold

@@ -4,7 +4,6 @@
 namespace tenfold {
 
 extern const OpDef op_tan;
-const OpDef op_tan = ops::elementwise("stablehlo.tan", Prim::Tan, ops::kFloatOrComplex,
-                                      "Tangent.");
+const OpDef op_tan = ops::elementwise("stablehlo.tan", Prim::Tan, ops::kFloatOrComplex, "Tangent.");
 
 }  // namespace tenfold

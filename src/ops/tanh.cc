@@ -4,7 +4,7 @@
 namespace tenfold {
 
 extern const OpDef op_tanh;
-const OpDef op_tanh = ops::elementwise("stablehlo.tanh", Prim::Tanh, ops::kFloatOrComplex,
-                                       "Hyperbolic tangent.");
+const OpDef op_tanh =
+    ops::elementwise("stablehlo.tanh", Prim::Tanh, ops::kFloatOrComplex, "Hyperbolic tangent.");
 
 }  // namespace tenfold

@@ -69,11 +69,11 @@ Result<std::vector<Literal>> eval(EvalContext& c) {
       return std::isnan(v) ? !std::isnan(u) : u < v;
     };
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-      return descending ? less(b, a) : less(a, b);
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return descending ? less(b, a) : less(a, b); });
     for (int64_t i = 0; i < k; ++i) {
-      std::memcpy(to + (out + i * stride) * size, x.bytes() + (base + order[i] * stride) * size, size);
+      std::memcpy(to + (out + i * stride) * size, x.bytes() + (base + order[i] * stride) * size,
+                  size);
       indices.set_i64(out + i * stride, order[i]);
     }
   }
@@ -136,8 +136,8 @@ Status emit(EmitContext& c) {
       b.store(values, {int_const(0), i}, c.operand(0, at(i)));
       b.store(places, {int_const(0), i}, i);
     });
-    const Expr side = emit_merge_sort(
-        b, n, {values, places}, [&](const Expr& s, const Expr& i, const Expr& j) {
+    const Expr side =
+        emit_merge_sort(b, n, {values, places}, [&](const Expr& s, const Expr& i, const Expr& j) {
           return ordered_before(load(values, {s, i}), load(values, {s, j}), descending);
         });
     b.for_("i", c.dim(k), [&](Expr i) {
@@ -155,7 +155,8 @@ const OpDef op_top_k = {
     .name = "tenfold.top_k",
     .summary = "The k largest or smallest elements of every row, with their positions",
     .doc =
-        "Results are the values and their indices along the axis, best first. Of equal elements the "
+        "Results are the values and their indices along the axis, best first. Of equal elements "
+        "the "
         "one with the lower index comes first; NaN counts as the largest number.",
     .kind = OpKind::Sort,
     .min_operands = 1,
@@ -163,7 +164,8 @@ const OpDef op_top_k = {
     .num_results = 2,
     .attrs = {{"k", AttrKind::Dims, true, "one dimension: how many"},
               {"largest", AttrKind::Bool, false, "default true"},
-              {"sorted", AttrKind::Bool, false, "false allows any order; results are always sorted"},
+              {"sorted", AttrKind::Bool, false,
+               "false allows any order; results are always sorted"},
               {"axis", AttrKind::I64, false, "default -1"},
               {"index_type", AttrKind::Type, false, "i64 (default) or i32"}},
     .infer = infer,

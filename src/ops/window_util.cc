@@ -23,8 +23,9 @@ Dim num_windows(const WindowDim& w) {
 }
 
 WindowExtent extent_of(const WindowDim& w, const EvalContext& c) {
-  return {c.dim(w.in),    c.dim(w.window), w.stride,      w.base_dilation, w.window_dilation,
-          c.dim(w.low),   c.dim(w.high),   c.dim(num_windows(w)), w.reversed};
+  return {c.dim(w.in),     c.dim(w.window),       w.stride,
+          w.base_dilation, w.window_dilation,     c.dim(w.low),
+          c.dim(w.high),   c.dim(num_windows(w)), w.reversed};
 }
 
 loop::Expr both(const loop::Expr& a, const loop::Expr& b) {

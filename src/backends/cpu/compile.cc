@@ -187,7 +187,7 @@ struct Checker {
     if (!e || !seen.insert(e.get()).second) return;
     if (e->kind == loop::ExprNode::Kind::Op) {
       const DType t = e->args[e->prim == Prim::Select ? 1 : 0]->dtype;
-      if (!supports(e->prim, t) || !has_math(e->prim, t)) {
+      if (!supports(e->prim, t)) {
         errors->push_back({"cpu-primitive",
                            "kernel " + k.name + ": " + std::string(name(e->prim)) +
                                " is not defined on " + std::string(name(t)),

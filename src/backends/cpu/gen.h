@@ -156,7 +156,6 @@ struct Val {
 };
 
 // prims.cc
-bool has_math(Prim p, DType t);  // whether there is code for a primitive that the type supports
 Val emit_prim(Gen& g, Prim p, DType t, const std::vector<Val>& args);
 Val emit_cast(Gen& g, Val x, DType from, DType to);
 Val emit_const(Gen& g, DType t, int64_t i, double f, double f2);  // scalar

@@ -69,7 +69,7 @@ V narrow_decode(Gen& g, DType t, V bits) {
       r = select(eq(mag, constant_i(b, f.nan_code())), constant_i(b, 0x7fc00000) | sign, r);
       break;
     case Nan::NegZero:
-      r = select(eq(b, constant_i(b, int64_t{1} << f.sign_shift())), constant_i(b, 0x7fc00000), r);
+      r = select(eq(b, constant_i(b, int64_t{1} << f.sign_shift())), constant_i(b, -0x400000), r);
       break;
     case Nan::None: break;
   }
