@@ -18,6 +18,7 @@ tenfold_table(${CMAKE_SOURCE_DIR}/src/passes/graph pass_ tenfold::GraphPass grap
 tenfold_library(passes MAY_USE ops graph loop SOURCES ${TENFOLD_TABLE_SOURCE})
 
 tenfold_library(runtime MAY_USE array tpu LINK ${CMAKE_DL_LIBS})
+target_compile_definitions(tenfold_runtime PRIVATE TENFOLD_VERSION="${PROJECT_VERSION}")
 
 # backends/*.cc is the common part; each folder below it is a backend.
 tenfold_library(backends TOP_ONLY MAY_USE loop runtime)

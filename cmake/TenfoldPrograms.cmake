@@ -27,6 +27,7 @@ if(_runtime)
        CONTENT "{ global: tenfold_*; local: *; };\n")
   add_library(tenfold_runtime_shared SHARED ${_runtime} ${_below})
   target_link_libraries(tenfold_runtime_shared PRIVATE tenfold_flags tenfold_fmt ${CMAKE_DL_LIBS})
+  target_compile_definitions(tenfold_runtime_shared PRIVATE TENFOLD_VERSION="${PROJECT_VERSION}")
   target_compile_options(tenfold_runtime_shared PRIVATE -Os -ffunction-sections -fdata-sections)
   target_link_options(tenfold_runtime_shared PRIVATE -Wl,--gc-sections -Wl,--exclude-libs,ALL
                       -Wl,--version-script=${CMAKE_BINARY_DIR}/generated/runtime.map)

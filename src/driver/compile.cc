@@ -1,9 +1,12 @@
 #include "driver/compile.h"
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/file.h"
+#include "driver/fix_shapes.h"
+#include "driver/model_format.h"
 #include "frontends/onnx/import.h"
 #include "graph/text.h"
 #include "passes/lower/lower.h"
@@ -26,26 +29,68 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-std::shared_ptr<const std::string> constant_blob(const Lowered& l) {
-  auto blob = std::make_shared<std::string>(l.program.const_bytes, '\0');
-  for (const auto& c : l.constants)
-    std::memcpy(blob->data() + c.offset, c.value.bytes(), c.value.byte_count());
+// Null when there is no memory for it. Each constant is released once it is in the blob.
+std::shared_ptr<const std::byte> constant_blob(Lowered& l) {
+  size_t bytes = (l.program.const_bytes + 64) / 64 * 64;
+  std::shared_ptr<std::byte> blob(static_cast<std::byte*>(std::aligned_alloc(64, bytes)),
+                                  [](std::byte* p) { std::free(p); });
+  if (!blob) return nullptr;
+  std::memset(blob.get(), 0, bytes);  // what lies between constants is written into artifacts too
+  for (auto& c : l.constants) {
+    place(c, blob.get());
+    c.value = Literal();
+  }
   return blob;
+}
+
+onnx::ImportOptions import_options(const CompileOptions& options) {
+  onnx::ImportOptions import;
+  import.shapes = options.shapes;
+  import.sequence_lengths = options.sequence_lengths;
+  import.override_defaults = options.override_defaults;
+  return import;
+}
+
+Result<std::unique_ptr<Module>> read_stablehlo(std::string_view text, const std::string& path,
+                                               const CompileOptions& options) {
+  TF_ASSIGN(auto m, parse_stablehlo(text, path));
+  m->source = path;
+  TF_TRY(verify(*m));
+  Function* f = m->main();
+  if (!f) return Error{"no-entry", "the module has no function to compile", {path}, {}};
+  for (size_t i = 0; i < f->body.args.size(); ++i)
+    if (f->body.args[i]->name.empty()) f->body.args[i]->name = "arg" + std::to_string(i);
+  for (size_t i = 0; i < f->body.results().size(); ++i) {
+    if (f->result_names.size() <= i) f->result_names.emplace_back();
+    if (f->result_names[i].empty()) f->result_names[i] = "result" + std::to_string(i);
+  }
+  TF_TRY(fix_shapes(*m, options.shapes));
+  return std::move(m);
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Module>> load_model(const std::string& path, const CompileOptions& options) {
-  if (path.ends_with(".mlir")) {
+  TF_ASSIGN(ModelFormat format, model_format(path));
+  if (format == ModelFormat::StableHlo) {
     TF_ASSIGN(FileBytes file, map_file(path));
-    TF_ASSIGN(auto m, parse_stablehlo(file.text(), path));
-    m->source = path;
-    TF_TRY(verify(*m));
-    return std::move(m);
+    return read_stablehlo(file.text(), path, options);
   }
-  onnx::ImportOptions import;
-  import.shapes = options.shapes;
-  return onnx::import_onnx(path, import);
+  if (format == ModelFormat::Onnx) return onnx::import_onnx(path, import_options(options));
+  return unsupported_format(format, path);
+}
+
+Result<std::unique_ptr<Module>> load_model_bytes(std::span<const std::byte> bytes,
+                                                 const std::string& name, const std::string& folder,
+                                                 const CompileOptions& options) {
+  ModelFormat format = model_format(name, bytes);
+  if (format == ModelFormat::StableHlo) {
+    return read_stablehlo({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name,
+                          options);
+  }
+  if (format == ModelFormat::Onnx)
+    return onnx::import_onnx_bytes(bytes, name, folder, import_options(options));
+  return unsupported_format(format, name);
 }
 
 Result<CompiledModel> compile(Module& m, const CompileOptions& options) {
@@ -68,14 +113,15 @@ Result<CompiledModel> compile(Module& m, const CompileOptions& options) {
 
   LowerOptions lowering;
   lowering.machine = out.target.machine;
-  lowering.opt_level = options.pipeline.opt_level;
+  int level = options.lower_level >= 0 ? options.lower_level : options.pipeline.opt_level;
+  lowering.opt_level = level;
   lowering.fast_math = options.pipeline.fast_math;
   TF_ASSIGN(Lowered lowered, lower(m, lowering));
   watch.stage("lower");
 
   const std::string& dir = options.pipeline.dump_dir;
   CodegenOptions codegen;
-  codegen.opt_level = options.pipeline.opt_level;
+  codegen.opt_level = level;
   codegen.fast_math = options.pipeline.fast_math;
   codegen.threads = options.compile_threads;
   codegen.want_ir = codegen.want_asm = !dir.empty();
@@ -109,9 +155,13 @@ Result<CompiledModel> compile(Module& m, const CompileOptions& options) {
   out.object = std::move(code.object);
   TF_ASSIGN(out.shared_object, backend->link_shared(out.object, out.target, exports));
   watch.stage("link");
-  out.program = std::move(lowered.program);
-  out.program.target = out.target.text;
   out.constants = constant_blob(lowered);
+  if (!out.constants)
+    return Error{"out-of-memory", "no memory for the model's constants", {m.source}, {}};
+  out.program = std::move(lowered.program);
+  if (!m.source.empty()) out.program.model_name = file_name(m.source);
+  out.program.target = out.target.text;
+  out.program.features = out.target.features;
   watch.stage("constants");
   return out;
 }

@@ -31,6 +31,7 @@ std::vector<std::string> pipeline(int opt_level) {
                           "simplify_views",
                           "sink_transposes",
                           "simplify_views",
+                          "pad_convolutions",
                           "fold_constants",
                           "share_common_subexpressions",
                       });

@@ -585,6 +585,7 @@ Dictionary Reader::dictionary_body(char close) {
     if (eat('=')) {
       const size_t begin = lex.offset();
       a = attribute();
+      a.offset = key.begin;
       a.spelling = lex.source().substr(begin, lex.offset() - begin);
       a.spelling = a.spelling.substr(0, a.spelling.find_last_not_of(" \n\t\r,}>") + 1);
     }

@@ -184,6 +184,7 @@ Attr to_attr(const Attribute& a, AttrKind kind, bool keep_text) {
     case AttrKind::Dims: {
       std::vector<int64_t> v;
       if (a.kind == K::Dims) return Attr{a.dims};
+      if (a.kind == K::Int) return Attr{std::vector<Dim>{Dim(a.i)}};  // chlo.top_k's k
       if (to_ints(a, v)) return Attr{std::vector<Dim>(v.begin(), v.end())};
       break;
     }

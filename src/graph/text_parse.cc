@@ -232,7 +232,7 @@ void Parser::function() {
   Function* f = make_function(unescape(name.text), is_public, name.begin);
   const size_t mark = scope();
   if (!r_.expect('(')) return;
-  if (r_.lex.peek().kind != Tok::Value && !r_.lex.peek().is(')')) {
+  if (r_.lex.peek().is("tensor")) {
     return r_.syntax(r_.lex.offset(), "function @" + f->name +
                                           " is only declared; every function needs a body");
   }

@@ -312,8 +312,16 @@ void Parser::items(Reading& in) {
     } else if (t.is('(')) {
       r_.lex.next();
       if (r_.eat(')')) continue;
-      do operand(in);
-      while (r_.eat(','));
+      do {
+        const Token k = r_.lex.peek();
+        if (k.kind == Tok::Ident) {  // chlo.top_k(%x, k = 2)
+          r_.lex.next();
+          if (!r_.expect('=')) return;
+          keyword(in, k.text, k.begin);
+        } else {
+          operand(in);
+        }
+      } while (r_.eat(','));
       r_.expect(')');
     } else if (t.is(',')) {
       r_.lex.next();

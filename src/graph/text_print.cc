@@ -257,7 +257,7 @@ class Printer {
     } else if (n == "stablehlo.constant" && names.empty() && op.attr("value")) {
       out_ += n + " " + literal_text(op.lit("value"));
     } else if (n == "func.call") {
-      out_ += "call " + symbol_ref(op.attr("callee") ? op.str("callee") : "") + "(" + args + ")" +
+      out_ += "func.call " + symbol_ref(op.attr("callee") ? op.str("callee") : "") + "(" + args + ")" +
               braces + " : " + signature(op);
     } else if (op.def->kind == OpKind::Elementwise && op.def->prim && op.attrs.empty() &&
                n.starts_with("stablehlo.") && op.num_results() == 1 && op.num_operands() > 0 &&

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "loop/const_value.h"
+#include "loop/walk.h"
 
 namespace tenfold::loop {
 
@@ -545,6 +546,25 @@ class Substituter {
 }  // namespace
 
 Expr substitute(const Expr& e, const Substitution& s) { return Substituter(s).run(e); }
-void substitute(Body& b, const Substitution& s) { Substituter(s).run(b); }
+
+void substitute(Body& b, const Substitution& s) {
+  Substituter sub(s);
+  sub.run(b);
+  BufferMap changed;  // buffers whose shapes mention a replaced variable
+  for_each_stmt(b, [&](const Stmt& st) {
+    if (st.kind != Stmt::Kind::Alloc) return;
+    std::vector<Expr> shape;
+    bool differs = false;
+    for (const Expr& e : st.buffer->shape) {
+      shape.push_back(sub.run(e));
+      differs = differs || shape.back() != e;
+    }
+    if (!differs) return;
+    auto n = std::make_shared<BufferDef>(*st.buffer);
+    n->shape = std::move(shape);
+    changed[st.buffer.get()] = n;
+  });
+  if (!changed.empty()) replace_buffers(b, changed, [](const std::string& n) { return n; });
+}
 
 }  // namespace tenfold::loop

@@ -303,6 +303,12 @@ class Printer {
         return "!" + expr(e->args[0], kUnaryStrength);
       return std::string(tenfold::name(e->prim)) + "(" + list(e->args) + ")";
     }
+    const Expr& last = e->args[1];
+    if (e->prim == Prim::Add && e->dtype == DType::I64 && last->kind == Kind::Const &&
+        last->i < 0 && last->i != INT64_MIN) {  // x - c reads back as x + (-c)
+      std::string s = expr(e->args[0], in.strength) + " - " + std::to_string(-last->i);
+      return in.strength < strength ? "(" + s + ")" : s;
+    }
     // Left associative; comparisons do not chain.
     const bool comparison = in.strength == 20;
     const std::string l = expr(e->args[0], comparison ? in.strength + 1 : in.strength);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "loop/ir.h"
@@ -57,6 +58,12 @@ void rewrite_exprs(Body& b, F&& f) {
 
 // Rebuilds `e` bottom-up: `f` sees each node after its operands were replaced, once per node.
 Expr transform(const Expr& e, const std::function<Expr(const Expr&)>& f);
+
+// Replaces buffers in loads, stores and allocs. Views of a replaced buffer become views of the new
+// one, under the name that `fresh` makes of theirs.
+using BufferMap = std::unordered_map<const BufferDef*, Buffer>;
+void replace_buffers(Body& b, const BufferMap& map,
+                     const std::function<std::string(const std::string&)>& fresh);
 
 // The buffer whose bytes `b` shows (itself unless an alias).
 const BufferDef* storage_of(const BufferDef* b);

@@ -11,9 +11,8 @@ using Index = std::vector<Expr>;
 std::vector<TensorType> infer_norm(const Op& op, Diag& diag) {
   const TensorType& x = type(op, 0);
   check_type(op, 0, kFloat, diag);
-  const auto axis = check_axis(op, "axis", diag);
-  if (!axis) return {x};
-  const Shape row(x.shape.begin() + *axis, x.shape.end());
+  if (!check_axis(op, diag)) return {x};
+  const Shape row(x.shape.begin() + op.i64("axis"), x.shape.end());
   for (int i = 1; i < op.num_operands(); ++i) {
     check_dtypes(diag, "types", "the operands", x.dtype, type(op, i).dtype);
     check_shapes(
@@ -27,7 +26,7 @@ std::vector<TensorType> infer_norm(const Op& op, Diag& diag) {
 Result<std::vector<Literal>> eval_norm(EvalContext& ctx, bool centered) {
   const Literal& x = ctx.args[0];
   const double epsilon = ctx.op->f64("epsilon");
-  const std::vector<int64_t> row_dims(x.dims().begin() + axis_of(*ctx.op), x.dims().end());
+  const std::vector<int64_t> row_dims(x.dims().begin() + ctx.op->i64("axis"), x.dims().end());
   int64_t n = 1;
   for (int64_t d : row_dims) n *= d;
   for (size_t i = 1; i < ctx.args.size(); ++i) {
@@ -54,7 +53,7 @@ Result<std::vector<Literal>> eval_norm(EvalContext& ctx, bool centered) {
 Status emit_norm(EmitContext& ctx, bool centered) {
   loop::Builder& b = *ctx.b;
   const TensorType& x = type(*ctx.op, 0);
-  const int64_t axis = axis_of(*ctx.op);
+  const int64_t axis = ctx.op->i64("axis");
   const DType t = row_accumulator(x.dtype);
   const Shape rows(x.shape.begin(), x.shape.begin() + axis),
       row(x.shape.begin() + axis, x.shape.end());

@@ -23,16 +23,9 @@ inline void each(loop::Builder& b, std::string_view name, const std::vector<loop
   level();
 }
 
-// An axis attribute that may count from the end; fails with "axis".
-inline std::optional<int64_t> check_axis(const Op& op, std::string_view attr, Diag& diag) {
-  const int64_t a = op.i64(attr), rank = type(op, 0).rank();
-  if (a >= -rank && a < rank) return a < 0 ? a + rank : a;
-  diag.fail("axis", fmt::format("{} is {}, wanted {} to {}", attr, a, -rank, rank - 1));
-  return std::nullopt;
-}
-inline int64_t axis_of(const Op& op) {
-  const int64_t a = op.i64("axis");
-  return a < 0 ? a + type(op, 0).rank() : a;
+// The axis attribute, counted from the front (layout changes rewrite it); fails with "axis".
+inline bool check_axis(const Op& op, Diag& diag) {
+  return check_range(diag, "axis", "axis", {op.i64("axis")}, type(op, 0).rank());
 }
 
 // layer_norm and rms_norm: x and scale (and bias) over the dimensions from `axis` on.

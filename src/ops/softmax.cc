@@ -13,7 +13,7 @@ using Index = std::vector<Expr>;
 
 Result<std::vector<Literal>> eval(EvalContext& ctx) {
   const Literal& x = ctx.args[0];
-  const int64_t axis = ops::axis_of(*ctx.op), n = x.dims()[axis];
+  const int64_t axis = ctx.op->i64("axis"), n = x.dims()[axis];
   const int64_t step = row_major_strides(x.dims())[axis];
   const bool log = ctx.op->flag("log");
   Literal out(x.dtype(), x.dims());
@@ -36,7 +36,7 @@ Result<std::vector<Literal>> eval(EvalContext& ctx) {
 Status emit(EmitContext& ctx) {
   loop::Builder& b = *ctx.b;
   const TensorType& x = ops::type(*ctx.op, 0);
-  const int64_t axis = ops::axis_of(*ctx.op);
+  const int64_t axis = ctx.op->i64("axis");
   const bool log = ctx.op->flag("log");
   const DType t = ops::row_accumulator(x.dtype);
   const auto o = [](Prim p, std::vector<Expr> args) { return loop::op(p, std::move(args)); };
@@ -87,7 +87,7 @@ const OpDef op_softmax = {
               {"log", AttrKind::Bool, false, "log-softmax, x - log(sum(exp(x)))"}},
     .infer = [](const Op& op, Diag& diag) -> std::vector<TensorType> {
       ops::check_type(op, 0, ops::kFloat, diag);
-      (void)ops::check_axis(op, "axis", diag);
+      ops::check_axis(op, diag);
       return {ops::type(op, 0)};
     },
     .eval = eval,

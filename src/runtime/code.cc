@@ -27,7 +27,7 @@ Result<std::shared_ptr<Code>> Code::from_file(const std::string& path) {
   return code;
 }
 
-Result<std::shared_ptr<Code>> Code::from_bytes(const std::string& shared_object) {
+Result<std::shared_ptr<Code>> Code::from_bytes(std::string_view shared_object) {
   int fd = memfd_create("tenfold-code", MFD_CLOEXEC);
   if (fd < 0) return load_error(std::strerror(errno));
   for (size_t done = 0; done < shared_object.size();) {
@@ -49,6 +49,16 @@ Code::~Code() {
   if (handle_) dlclose(handle_);
 }
 
-void* Code::find(const std::string& symbol) const { return dlsym(handle_, symbol.c_str()); }
+std::shared_ptr<Code> Code::from_table(std::unordered_map<std::string, void*> functions) {
+  auto code = std::make_shared<Code>();
+  code->table_ = std::move(functions);
+  return code;
+}
+
+void* Code::find(const std::string& symbol) const {
+  if (handle_) return dlsym(handle_, symbol.c_str());
+  auto it = table_.find(symbol);
+  return it == table_.end() ? nullptr : it->second;
+}
 
 }  // namespace tenfold::rt

@@ -104,6 +104,9 @@ Result<std::shared_ptr<const Executable>> Executable::create(Program program,
   for (const auto& k : p.kernels) {
     for (int32_t s : k.symbols)
       if (s < 0 || static_cast<size_t>(s) >= symbols) return program_error("a kernel's symbol");
+    for (const SizeExpr* e : {&k.flops, &k.bytes})
+      if (!e->steps.empty() && !valid(*e, symbols))
+        return program_error("the cost of kernel " + k.name);
     std::vector<PhaseFunction> functions;
     for (const auto& phase : k.phases) {
       if (!valid(phase.extent, symbols) || !valid(phase.cost, symbols) ||
@@ -245,6 +248,14 @@ void* Context::workspace(int worker, int64_t bytes) {
 
 void Context::bind_output(size_t i, void* data, size_t bytes) {
   if (i < bound_.size()) bound_[i] = {data, bytes};
+}
+
+std::shared_ptr<void> Context::take_output(size_t i) {
+  int32_t o = exe_->program_.outputs[i];
+  auto& block = exe_->program_.buffers[o].dynamic ? dynamic_[exe_->storage_[o]] : output_memory_[i];
+  if (!block || block->data != outputs_[i].data) return nullptr;
+  std::shared_ptr<Block> taken = std::move(block);
+  return std::shared_ptr<void>(taken, taken->data);
 }
 
 Status Context::bind_inputs(const std::vector<TensorView>& inputs) {
@@ -442,8 +453,11 @@ void Context::call(const Instr& i) {
   }
   if (profile) {
     auto took = std::chrono::steady_clock::now() - start;
-    profile->push_back(
-        {i.a, std::chrono::duration_cast<std::chrono::nanoseconds>(took).count(), used});
+    auto value = [&](const SizeExpr& e) {
+      return e.steps.empty() ? 0.0 : static_cast<double>(eval(e));
+    };
+    profile->push_back({i.a, std::chrono::duration_cast<std::chrono::nanoseconds>(took).count(),
+                        used, value(k.flops), value(k.bytes)});
   }
   if (observe)
     for (int32_t r = 0; r < i.ints[0]; ++r)

@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -18,13 +20,16 @@ namespace tenfold::rt {
 class Code {
  public:
   // A shared object already in memory, or in a file.
-  static Result<std::shared_ptr<Code>> from_bytes(const std::string& shared_object);
+  static Result<std::shared_ptr<Code>> from_bytes(std::string_view shared_object);
   static Result<std::shared_ptr<Code>> from_file(const std::string& path);
+  // Functions that are part of this process already.
+  static std::shared_ptr<Code> from_table(std::unordered_map<std::string, void*> functions);
   ~Code();
   void* find(const std::string& symbol) const;
 
  private:
   void* handle_ = nullptr;
+  std::unordered_map<std::string, void*> table_;
 };
 
 using PhaseFunction = void (*)(void* const* buffers, const int64_t* symbols, int64_t begin,
@@ -62,6 +67,7 @@ struct KernelTime {
   int32_t kernel;
   int64_t nanoseconds;
   int threads;
+  double flops, bytes;
 };
 
 class Context {
@@ -78,6 +84,11 @@ class Context {
   // exactly `bytes`; null detaches.
   void bind_output(size_t i, void* data, size_t bytes);
 
+  // After run(): the memory of output `i` alone, given away (the next run takes new memory); null
+  // when the context does not own it as a whole, and the view has to be copied.
+  std::shared_ptr<void> take_output(size_t i);
+
+  const Executable& executable() const { return *exe_; }
   int64_t arena_bytes() const { return arena_size_; }
   std::vector<KernelTime>* profile = nullptr;  // appended to when set
   // Fetches intermediate values: called with each buffer a kernel has just written.

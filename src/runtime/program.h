@@ -84,6 +84,7 @@ struct BlockInfo {
 
 struct Program {
   std::string model_name, target;
+  std::string features;  // what the code needs of the processor: "+avx2,+fma"
   std::vector<SymbolInfo> symbols;
   std::vector<BufferInfo> buffers;
   std::vector<KernelInfo> kernels;

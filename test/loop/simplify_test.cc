@@ -79,7 +79,13 @@ struct Generator {
       return var_ref(s.loops[static_cast<size_t>(pick(0, static_cast<int64_t>(s.loops.size()) - 1))]);
     }
     const Expr a = integer(depth - 1);
-    switch (pick(0, 11)) {
+    switch (pick(0, 13)) {
+      case 12: case 13: {  // remainders and quotients by related numbers
+        const int64_t c = pick(2, 4), d = pick(2, 4);
+        return op(pick(0, 1) ? Prim::FloorDiv : Prim::FloorMod,
+                  {op(pick(0, 2) ? Prim::FloorMod : Prim::FloorDiv, {a, int_const(c * d)}),
+                   int_const(c)});
+      }
       case 0: case 1: case 2: return a + integer(depth - 1);
       case 3: return a - integer(depth - 1);
       case 4: case 5: return a * pick(-4, 12);

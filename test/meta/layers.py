@@ -8,7 +8,7 @@ DIRECT = {
     "loop": ["array"],
     "graph": ["array", "loop"],
     "ops": ["graph", "loop"],
-    "passes": ["ops", "graph", "loop"],
+    "passes": ["ops", "graph", "loop", "runtime/program.h"],
     "runtime": ["array", "tpu"],
     "backends": ["loop", "runtime", "tpu/isa"],
     "tune": ["loop", "backends/backend.h", "runtime"],

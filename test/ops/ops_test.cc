@@ -10,8 +10,7 @@
 
 #include "case_file.h"
 #include "graph/evaluator.h"
-#include "loop/interp.h"
-#include "passes/lower/emit_kernel.h"
+#include "run_loops.h"
 #include "support/paths.h"
 
 namespace tenfold::testing {
@@ -40,38 +39,6 @@ void expect_literal(const Case& c, const char* level, const Literal& got, const 
   }
 }
 
-// The op alone as a kernel of plain loops, on the case's arguments.
-Result<std::vector<Literal>> run_loops(const Case& c) {
-  Group g;
-  g.root = c.subject;
-  g.members = {c.subject};
-  if (c.subject->def->emit) g.hero = c.subject;
-  TF_ASSIGN(EmittedKernel k, emit_kernel(g, "subject"));
-  TF_TRY(loop::verify(k.kernel));
-  const Block& body = c.module->main()->body;
-  std::vector<Literal> buffers;
-  for (const Value* v : k.params) {
-    if (v->def() == c.subject) {
-      buffers.emplace_back(v->type.dtype, v->type.static_shape());
-    } else if (v->def()) {
-      buffers.push_back(v->def()->lit("value"));
-    } else {
-      buffers.push_back(c.args[v->index()]);
-    }
-    (void)body;
-  }
-  std::vector<Literal*> pointers;
-  for (Literal& b : buffers) pointers.push_back(&b);
-  TF_TRY(loop::interpret(k.kernel, pointers, {}));
-  std::vector<Literal> out;
-  for (int i = 0; i < c.subject->num_results(); ++i) {
-    const auto at = std::find(k.params.begin(), k.params.end(), c.subject->result(i));
-    if (at == k.params.end()) return Error{"test", "a result has no buffer", {}, {}};
-    out.push_back(std::move(buffers[at - k.params.begin()]));
-  }
-  return out;
-}
-
 // Elementwise arithmetic is the same operation on every level; structured float ops sum in another
 // precision than the evaluator.
 std::optional<double> loop_tolerance(const Case& c) {
@@ -79,12 +46,6 @@ std::optional<double> loop_tolerance(const Case& c) {
   if (d.kind == OpKind::Elementwise || d.kind == OpKind::View) return c.rtol;
   if (c.rtol || !is_float(real_of(c.subject->result()->type.dtype))) return c.rtol;
   return 1e-6;
-}
-
-bool runs_as_loops(const Op& op) {
-  const OpDef& d = *op.def;
-  if (d.kind == OpKind::Constant && op.attr("value")) return op.lit("value").is_splat();
-  return d.prim || d.element || d.emit;
 }
 
 void check_label(const Case& c) {
@@ -123,7 +84,7 @@ void check_case(const Case& c) {
     expect_literal(c, "evaluator", (*got)[i], c.results[i], c.rtol);
   }
   if (!runs_as_loops(*c.subject)) return;
-  auto looped = run_loops(c);
+  auto looped = run_loops(c.subject, c.args);
   ASSERT_TRUE(looped.ok()) << c.where << ": " << c.text << "\n  " << to_string(looped.errors());
   for (size_t i = 0; i < looped->size(); ++i) {
     expect_literal(c, "loops", (*looped)[i], c.results[i], loop_tolerance(c));

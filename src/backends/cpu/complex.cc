@@ -197,6 +197,9 @@ Z catanh(Z z) {
   V den = one_less * one_less + z.y * z.y;
   V re = copysign(log1p64(ax * 4.0 / den) * 0.25, z.x);
   V im = atan2_64(z.y * 2.0, one_less * (ax + 1.0) - z.y * z.y) * 0.5;
+  // On the pole the squares vanish first.
+  V pole = eq(ax, 1.0) & (fabs(z.y) < 0x1p-100);
+  re = select(pole, copysign((0x1.62e42fefa39efp-1 - log64(fabs(z.y))) * 0.5, z.x), re);
   // Far out: 1/z and a quarter turn.
   V far = (ax > 0x1p300) | (fabs(z.y) > 0x1p300);
   V h = hypot64(z.x * 0.5, z.y * 0.5);

@@ -141,7 +141,8 @@ void KernelEmitter::declare_params(llvm::Function* fn) {
     l->setMetadata(llvm::LLVMContext::MD_invariant_load, empty);
     l->setMetadata(llvm::LLVMContext::MD_noundef, empty);
     l->setMetadata(llvm::LLVMContext::MD_nonnull, empty);
-    l->setMetadata(llvm::LLVMContext::MD_align, md_i64(p->alignment));
+    // Inputs and outputs are the caller's arrays, aligned to their element and no further.
+    l->setMetadata(llvm::LLVMContext::MD_align, md_i64(byte_size(p->dtype)));
     int64_t bytes = 0;
     if (loop::is_const(rounded_bytes(*p), &bytes)) {
       bytes = byte_size(p->dtype);

@@ -52,6 +52,8 @@ class Algebra {
   Poly scale(const Poly& a, int64_t c);
   bool multiply(const Poly& a, const Poly& b, Poly* out);     // false: too large
   bool equal(const Poly& a, const Poly& b);
+  // p == c*atom + rest with the atom in neither; false: a power of it occurs.
+  bool split(const Poly& p, int32_t atom, Poly* c, Poly* rest);
   // a == q*b + r, taking from `a` every multiple of b's leading term.
   void divide(const Poly& a, const Poly& b, Poly* q, Poly* r);
   bool is_wild(const Poly& p) const;

@@ -1,6 +1,7 @@
 // Rules of floor division and remainder. Reshapes fused into loops leave quotients and remainders
 // of linear forms; over loops that already run over the split dimensions all of them vanish here.
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "loop/rules/rules.h"
@@ -130,6 +131,40 @@ Expr div_of_mod(Algebra& g, const Expr& x, const Expr& y) {
   return remainder(g, g.poly(divide(g, inner, b)), Algebra::constant(c));
 }
 
+// a == c*x + r with r in one block [k*c, (k+1)*c) and c a divisor of b: for the largest such c.
+struct Blocks {
+  int64_t step = 0;
+  Poly x;       // x + k
+  Poly offset;  // r - k*c
+};
+Blocks blocks(Algebra& g, const Poly& a, int64_t b) {
+  std::vector<int64_t> steps;
+  for (const Term& t : a.terms)
+    if (t.coeff != INT64_MIN) steps.push_back(std::gcd(t.coeff, b));
+  std::sort(steps.begin(), steps.end(), std::greater<>());
+  steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
+  for (int64_t c : steps) {
+    if (c <= 1) break;
+    Poly q, r;
+    g.divide(a, Algebra::constant(c), &q, &r);
+    if (q.is_const() || r.is_const()) continue;
+    const Range rr = g.range(r);
+    if (rr.lo == kNegInf || rr.hi == kPosInf) continue;
+    const int64_t k = floor_div(rr.lo, c);
+    if (k != floor_div(rr.hi, c)) continue;
+    return {c, g.add(q, Algebra::constant(k)), g.add(r, Algebra::constant(-k * c))};
+  }
+  return {};
+}
+
+Expr div_block(Algebra& g, const Expr& x, const Expr& y) {
+  const Poly a = g.poly(x), b = g.poly(y);
+  if (!b.is_const() || !applies(g, a, b)) return nullptr;
+  const Blocks k = blocks(g, a, b.constant);
+  if (k.step == 0) return nullptr;
+  return divide(g, k.x, Algebra::constant(b.constant / k.step));
+}
+
 // --- remainder ----------------------------------------------------------------------------------
 
 Expr mod_exact(Algebra& g, const Expr& x, const Expr& y) {
@@ -177,10 +212,20 @@ Expr mod_of_mod(Algebra& g, const Expr& x, const Expr& y) {
   return nullptr;
 }
 
+Expr mod_block(Algebra& g, const Expr& x, const Expr& y) {
+  const Poly a = g.poly(x), b = g.poly(y);
+  if (!b.is_const() || !applies(g, a, b)) return nullptr;
+  const Blocks k = blocks(g, a, b.constant);
+  if (k.step == 0) return nullptr;
+  const Poly m = g.poly(remainder(g, k.x, Algebra::constant(b.constant / k.step)));
+  return g.expr(g.add(g.scale(m, k.step), k.offset));
+}
+
 constexpr Rule kDiv[] = {
     {"div_exact", "(q*b + r) // b -> q  when 0 <= r < b", div_exact},
     {"div_split", "(q*b + r) // b -> q + r // b", div_split},
     {"div_factor", "(c*x + k) // (c*y) -> (x + k // c) // y", div_factor},
+    {"div_block", "(c*x + r) // (c*d) -> x // d  when 0 <= r < c", div_block},
     {"div_of_div", "(x // c + k) // d -> (x + k*c) // (c*d)", div_of_div},
     {"div_of_mod", "(x % (c*d)) // d -> (x // d) % c", div_of_mod},
 };
@@ -188,6 +233,7 @@ constexpr Rule kMod[] = {
     {"mod_exact", "(q*b + r) % b -> r  when 0 <= r < b", mod_exact},
     {"mod_split", "(q*b + r) % b -> r % b", mod_split},
     {"mod_factor", "(c*x + k) % (c*y) -> c*((x + k // c) % y) + k % c", mod_factor},
+    {"mod_block", "(c*x + r) % (c*d) -> c*(x % d) + r  when 0 <= r < c", mod_block},
     {"mod_of_mod", "(k*(x % c) + r) % d -> (k*x + r) % d  when d divides k*c", mod_of_mod},
 };
 

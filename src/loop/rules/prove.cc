@@ -9,31 +9,31 @@
 
 namespace tenfold::loop {
 
+// p = c*atom + rest with the atom in neither c nor rest.
+bool Algebra::split(const Poly& p, int32_t id, Poly* c, Poly* rest) {
+  *c = {};
+  *rest = {};
+  rest->constant = p.constant;
+  for (const Term& t : p.terms) {
+    int power = 0;
+    for (int i = 0; i < t.degree; ++i) power += t.atoms[i] == id;
+    if (power > 1) return false;
+    if (power == 0) {
+      rest->terms.push_back(t);
+      continue;
+    }
+    Term u;
+    u.coeff = t.coeff;
+    for (int i = 0; i < t.degree; ++i)
+      if (t.atoms[i] != id) u.atoms[u.degree++] = t.atoms[i];
+    *c = add(*c, u.degree ? Poly{{u}, 0} : constant(u.coeff));
+  }
+  return true;
+}
+
 struct Prover {
   Algebra& g;
   int budget = 60;  // polynomials looked at
-
-  // p = c*atom + rest with the atom in neither c nor rest.
-  bool split(const Poly& p, int32_t id, Poly* c, Poly* rest) {
-    *c = {};
-    *rest = {};
-    rest->constant = p.constant;
-    for (const Term& t : p.terms) {
-      int power = 0;
-      for (int i = 0; i < t.degree; ++i) power += t.atoms[i] == id;
-      if (power > 1) return false;
-      if (power == 0) {
-        rest->terms.push_back(t);
-        continue;
-      }
-      Term u;
-      u.coeff = t.coeff;
-      for (int i = 0; i < t.degree; ++i)
-        if (t.atoms[i] != id) u.atoms[u.degree++] = t.atoms[i];
-      *c = g.add(*c, u.degree ? Poly{{u}, 0} : Algebra::constant(u.coeff));
-    }
-    return true;
-  }
 
   bool with(const Poly& c, const Poly& value, const Poly& rest) {
     Poly m;
@@ -42,7 +42,7 @@ struct Prover {
 
   bool replace(const Poly& p, int32_t id) {
     Poly c, rest;
-    if (!split(p, id, &c, &rest)) return false;
+    if (!g.split(p, id, &c, &rest)) return false;
     const Algebra::Atom a = g.atom(id);  // a copy: atoms may be added below
     if (a.kind == Algebra::Atom::Kind::Div) return replace_quotient(a, c, rest);
     const Range rc = g.range(c);

@@ -138,6 +138,8 @@ class KernelSimplifier {
   void run(Kernel& k) {
     for (const Var& v : k.symbols) g_.bind_symbol(v);
     body(k.body, true);
+    if (!shapes_.empty())
+      replace_buffers(k.body, shapes_, [](const std::string& n) { return n; });
   }
 
  private:
@@ -223,7 +225,20 @@ class KernelSimplifier {
         g_.bind_let(s->var, v);
         break;
       }
-      case Stmt::Kind::Alloc: break;
+      case Stmt::Kind::Alloc: {
+        std::vector<Expr> shape;
+        bool differs = false;
+        for (const Expr& e : s->buffer->shape) {
+          shape.push_back(g_.simplify(e));
+          differs = differs || shape.back() != e;
+        }
+        if (differs) {
+          auto n = std::make_shared<BufferDef>(*s->buffer);
+          n->shape = std::move(shape);
+          shapes_[s->buffer.get()] = n;
+        }
+        break;
+      }
       case Stmt::Kind::Store: case Stmt::Kind::Intrinsic:
         for_each_expr(*s, [&](Expr& e) { fix(e); });
         break;
@@ -232,6 +247,7 @@ class KernelSimplifier {
   }
 
   Algebra g_;
+  BufferMap shapes_;  // buffers whose shapes got simpler
 };
 
 }  // namespace

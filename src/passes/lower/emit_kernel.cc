@@ -135,6 +135,7 @@ class KernelEmitter final : public EmitContext {
       std::string stem = written ? "out" : "in";
       d->name = stem + std::to_string(out_.params.size());
       d->dtype = v->type.dtype;
+      d->alignment = byte_size(d->dtype);  // callers bring memory of their own
       for (const auto& x : v->type.shape) d->shape.push_back(dim(x));
       out_.kernel.params.push_back(d);
       out_.kernel.param_written.push_back(written);

@@ -3,6 +3,7 @@
 #include "passes/lower/lower.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <unordered_map>
 
@@ -17,6 +18,20 @@ namespace {
 
 using rt::BufferInfo;
 using rt::Instr;
+
+uint64_t content_hash(const Literal& l) {
+  uint64_t h = 0x9e3779b97f4a7c15ull ^ l.byte_count();
+  const std::byte* p = l.bytes();
+  size_t n = l.byte_count();
+  for (; n >= 8; n -= 8, p += 8) {
+    uint64_t w;
+    std::memcpy(&w, p, 8);
+    h = (h ^ w) * 0xff51afd7ed558ccdull;
+    h ^= h >> 32;
+  }
+  for (; n > 0; --n, ++p) h = (h ^ static_cast<uint64_t>(*p)) * 0xff51afd7ed558ccdull;
+  return h ^ static_cast<uint64_t>(l.dtype());
+}
 
 class Lowering {
  public:
@@ -44,7 +59,7 @@ class Lowering {
     for (auto& [value_type, b] : pending_dims_)
       for (const auto& d : value_type.shape)
         p.buffers[b].dims.push_back(size_expr(d, [&](const std::string& n) { return reg(n); }));
-    p.const_bytes = const_bytes_;
+    place_constants();
     if (!errors_.empty()) return errors_;
     return std::move(out_);
   }
@@ -108,14 +123,40 @@ class Lowering {
   }
 
   int constant_buffer(const Literal& l, const std::string& name) {
-    std::string key = std::string(tenfold::name(l.dtype())) + l.sha256();
-    for (auto d : l.dims()) key += "," + std::to_string(d);
-    if (auto it = constants_.find(key); it != constants_.end()) return it->second;
+    auto [first, end] = constants_by_content_.equal_range(content_hash(l));
+    for (auto it = first; it != end; ++it)
+      if (values_.at(it->second).value.same(l)) return it->second;
     int b = new_buffer(l.type(), BufferInfo::Kind::Constant, name);
-    out_.program.buffers[b].const_offset = const_bytes_;
-    out_.constants.push_back({l, const_bytes_});
-    const_bytes_ += (l.byte_count() + 63) / 64 * 64;
-    return constants_[key] = b;
+    constants_by_content_.emplace(content_hash(l), b);
+    values_[b] = {l, 0, std::nullopt};
+    return b;
+  }
+
+  // Constants that some instruction reads get their places; the others (weights that stand in the
+  // blob in another layout only) are dropped.
+  void place_constants() {
+    rt::Program& p = out_.program;
+    std::vector<bool> used(p.buffers.size());
+    for (const auto& block : p.blocks) {
+      for (const auto& i : block.instrs)
+        for (int b : i.args) used[storage(b)] = true;
+      for (int b : block.results) used[storage(b)] = true;
+    }
+    for (auto& [b, c] : values_) {
+      if (!used[b]) continue;
+      c.offset = p.buffers[b].const_offset = p.const_bytes;
+      size_t bytes = c.value.byte_count();
+      if (c.layout) {
+        bytes = static_cast<size_t>(byte_size(c.value.dtype()));
+        for (int64_t d : repacked_dims(c.value.dims(), *c.layout)) bytes *= static_cast<size_t>(d);
+      }
+      p.const_bytes += (bytes + 63) / 64 * 64;
+      out_.constants.push_back(std::move(c));
+    }
+    for (size_t b = 0; b < p.buffers.size(); ++b)
+      if (p.buffers[b].kind == BufferInfo::Kind::Constant && !used[b]) {
+        p.buffers[b].dims.assign(1, {{{rt::SizeExpr::Op::Const, 0}}});
+      }
   }
 
   int emit(int block, Instr i) {
@@ -200,18 +241,22 @@ class Lowering {
                k.params[i]->def() && k.params[i]->def()->is("stablehlo.constant");
       };
       TF_TRY(schedule_kernel(k, g.hero, options_.machine, is_constant, repacks));
-      for (const auto& r : repacks)
-        args[r.param] = repacked(k.params[r.param]->def()->lit("value"), r);
+      for (const auto& r : repacks) args[r.param] = repacked(args[r.param], r);
     }
     add_call(id, std::move(k), std::move(args), root.num_results(), work);
     return ok_status();
   }
 
-  int repacked(const Literal& l, const Repack& r) {
-    std::string key = l.sha256() + "/" + std::to_string(r.dim) + ":" + std::to_string(r.block);
+  int repacked(int constant, const Repack& r) {
+    std::string key = std::to_string(constant) + "/" + std::to_string(r.dim) + ":" +
+                      std::to_string(r.block);
     for (int d : r.order) key += "," + std::to_string(d);
-    if (auto it = constants_.find(key); it != constants_.end()) return it->second;
-    return constants_[key] = constant_buffer(repack(l, r), "");
+    if (auto it = repacked_.find(key); it != repacked_.end()) return it->second;
+    const Literal& l = values_.at(constant).value;
+    int b = new_buffer({l.dtype(), to_shape(repacked_dims(l.dims(), r))},
+                       BufferInfo::Kind::Constant, out_.program.buffers[constant].name);
+    values_[b] = {l, 0, r};
+    return repacked_[key] = b;
   }
 
   void add_call(int id, EmittedKernel k, std::vector<int32_t> args, int32_t results,
@@ -509,11 +554,17 @@ class Lowering {
   std::vector<std::pair<TensorType, int>> pending_dims_;
   std::map<std::string, int32_t> registers_;
   std::vector<std::string> late_symbols_;
-  std::map<std::string, int> constants_;
-  uint64_t const_bytes_ = 0;
+  std::map<int, PlacedConstant> values_;  // by constant buffer
+  std::unordered_multimap<uint64_t, int> constants_by_content_;
+  std::map<std::string, int> repacked_;
 };
 
 }  // namespace
+
+void place(const PlacedConstant& c, std::byte* blob) {
+  if (c.layout) repack(c.value, *c.layout, blob + c.offset);
+  else std::memcpy(blob + c.offset, c.value.bytes(), c.value.byte_count());
+}
 
 Result<Lowered> lower(const Module& m, const LowerOptions& options) {
   return Lowering(m, options).run();

@@ -8,11 +8,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "graph/ir.h"
 #include "loop/ir.h"
 #include "loop/machine.h"
+#include "passes/lower/repack.h"
 #include "runtime/program.h"
 
 namespace tenfold {
@@ -23,11 +25,15 @@ struct LowerOptions {
   bool fast_math = false;
 };
 
-// A constant's place in the artifact's constant blob; 64-byte aligned.
+// A constant's place in the artifact's constant blob; 64-byte aligned. Layouts are changed on the way
+// into the blob, so that no weight ever stands in memory twice.
 struct PlacedConstant {
   Literal value;
   uint64_t offset = 0;
+  std::optional<Repack> layout;
 };
+// Writes `c` at its offset of `blob`.
+void place(const PlacedConstant& c, std::byte* blob);
 
 struct Lowered {
   std::vector<loop::Kernel> kernels;

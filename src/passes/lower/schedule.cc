@@ -4,7 +4,6 @@
 #include "passes/lower/schedule.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "loop/schedule.h"
 #include "passes/lower/nest.h"
@@ -142,47 +141,6 @@ class Generic {
 };
 
 }  // namespace
-
-Literal repack(const Literal& l, const Repack& r) {
-  int64_t n = l.dims()[r.dim];
-  int64_t blocks = (n + r.block - 1) / r.block;
-  std::vector<int64_t> dims{blocks};
-  std::vector<int64_t> strides = row_major_strides(l.dims());
-  std::vector<int64_t> from;  // source stride of each middle dimension
-  int64_t middle = 1;
-  for (int d : r.order) {
-    dims.push_back(l.dims()[d]);
-    from.push_back(strides[d]);
-    middle *= l.dims()[d];
-  }
-  dims.push_back(r.block);
-  Literal out(l.dtype(), dims);
-  size_t size = static_cast<size_t>(byte_size(l.dtype()));
-  std::byte* to = out.mutable_bytes();
-  const std::byte* in = l.bytes();
-  std::vector<int64_t> index(r.order.size());
-  for (int64_t b = 0; b < blocks; ++b) {
-    std::fill(index.begin(), index.end(), 0);
-    int64_t count = std::min(r.block, n - b * r.block);
-    for (int64_t m = 0; m < middle; ++m) {
-      int64_t at = b * r.block * strides[r.dim];
-      for (size_t d = 0; d < index.size(); ++d) at += index[d] * from[d];
-      std::byte* row = to + static_cast<size_t>((b * middle + m) * r.block) * size;
-      if (strides[r.dim] == 1) {
-        std::memcpy(row, in + static_cast<size_t>(at) * size, static_cast<size_t>(count) * size);
-      } else {
-        for (int64_t j = 0; j < count; ++j)
-          std::memcpy(row + static_cast<size_t>(j) * size,
-                      in + static_cast<size_t>(at + j * strides[r.dim]) * size, size);
-      }
-      for (size_t d = index.size(); d-- > 0;) {
-        if (++index[d] < dims[d + 1]) break;
-        index[d] = 0;
-      }
-    }
-  }
-  return out;
-}
 
 Status schedule_kernel(EmittedKernel& k, const Op* hero, const loop::Machine& machine,
                        const std::function<bool(int)>& constant, std::vector<Repack>& repacks) {

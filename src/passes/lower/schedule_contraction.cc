@@ -1,10 +1,379 @@
 #include "passes/lower/schedule_contraction.h"
 
-namespace tenfold {
+#include <algorithm>
+#include <cmath>
 
-bool schedule_contraction(EmittedKernel&, const loop::Machine&, const std::function<bool(int)>&,
-                          std::vector<Repack>&) {
-  return false;
+#include "loop/schedule.h"
+#include "passes/lower/nest.h"
+
+namespace tenfold {
+namespace {
+
+using loop::Buffer;
+using loop::Expr;
+using loop::ExprNode;
+using loop::Kernel;
+using loop::Schedule;
+using loop::Stmt;
+using loop::Tail;
+
+// Rows of one parallel task of a matrix product: enough to use a packed column block several times
+// while it is in the second-level cache, few enough to share out.
+constexpr int64_t kRowsPerTask = 96;
+
+Kernel clone_kernel(const Kernel& k) {
+  Kernel c;
+  c.name = k.name;
+  c.params = k.params;
+  c.param_written = k.param_written;
+  c.symbols = k.symbols;
+  c.body = loop::clone(k.body);
+  c.origins = k.origins;
+  c.trace = k.trace;
+  c.flops = k.flops;
+  return c;
+}
+
+// The parts of one naive sum-of-products nest.
+struct Nest {
+  std::vector<Stmt*> outs, reds;
+  Stmt* update = nullptr;   // acc = acc + a * b
+  Stmt* columns = nullptr;  // J
+  Stmt* rows = nullptr;     // I, or null
+  Buffer acc;
+  Expr a, b;
+};
+
+Expr stripped(Expr e) {
+  while (e->kind == ExprNode::Kind::Cast) e = e->args[0];
+  return e;
+}
+
+bool analyse(Stmt* top, Nest& n) {
+  n.outs = perfect_nest(top);
+  if (n.outs.empty()) return false;
+  loop::Body& body = n.outs.back()->body;
+  if (body.size() < 4 || body[0]->kind != Stmt::Kind::Alloc ||
+      body[1]->kind != Stmt::Kind::Store || body[2]->kind != Stmt::Kind::For)
+    return false;
+  n.acc = body[0]->buffer;
+  if (!n.acc->shape.empty() || body[1]->buffer != n.acc || !loop::is_const(body[1]->index.empty() ? loop::int_const(0) : body[1]->index[0]))
+    return false;
+  n.reds = perfect_nest(body[2].get());
+  loop::Body& inner = n.reds.back()->body;
+  if (inner.size() != 1 || inner[0]->kind != Stmt::Kind::Store || inner[0]->buffer != n.acc)
+    return false;
+  n.update = inner[0].get();
+  const Expr& v = n.update->value;
+  if (v->kind != ExprNode::Kind::Op || v->prim != Prim::Add) return false;
+  const Expr& product = v->args[1];
+  if (v->args[0]->kind != ExprNode::Kind::Load || v->args[0]->buffer != n.acc ||
+      product->kind != ExprNode::Kind::Op || product->prim != Prim::Mul || is_complex(product->dtype))
+    return false;
+  // J: the loop along which the result is contiguous.
+  const Stmt& out = *body.back();
+  if (out.kind != Stmt::Kind::Store) return false;
+  Expr at = flat_offset(out.buffer, out.index);
+  for (size_t i = 3; i + 1 < body.size(); ++i)
+    if (body[i]->kind != Stmt::Kind::Let) return false;
+  for (Stmt* l : n.outs) {
+    Expr s = stride_of(at, l->var);
+    int64_t one = 0;
+    if (s && loop::is_const(s, &one) && one == 1) n.columns = l;
+  }
+  if (!n.columns) return false;
+  n.a = product->args[0];
+  n.b = product->args[1];
+  if (!mentions(n.b, n.columns->var)) std::swap(n.a, n.b);
+  if (!mentions(n.b, n.columns->var)) return false;
+  for (Stmt* l : n.outs)
+    if (l != n.columns && !mentions(n.b, l->var)) n.rows = l;
+  return true;
+}
+
+// b's parameter in blocks of `block` columns; its reads follow. The literal is repacked to match.
+bool repack_param(Kernel& k, const Nest& n, int64_t block, const std::function<bool(int)>& constant,
+                  std::vector<Repack>& repacks) {
+  Expr b = stripped(n.b);
+  if (b->kind != ExprNode::Kind::Load) return false;
+  auto at = std::find(k.params.begin(), k.params.end(), b->buffer);
+  if (at == k.params.end()) return false;
+  int param = static_cast<int>(at - k.params.begin());
+  if (!constant(param) || k.param_written[param]) return false;
+  int column = -1;
+  for (size_t i = 0; i < b->args.size(); ++i) {
+    if (!mentions(b->args[i], n.columns->var)) continue;
+    if (column >= 0 || b->args[i]->kind != ExprNode::Kind::Var) return false;
+    column = static_cast<int>(i);
+  }
+  if (column < 0) return false;
+  // One read only, so that one layout serves.
+  int reads = 0;
+  for (const Access& a : accesses(k.body)) reads += a.buffer == b->buffer;
+  if (reads != 1) return false;
+  Repack r;
+  r.param = param;
+  r.dim = column;
+  r.block = block;
+  // Dimensions in the order of the loops that run along them, so that the kernel streams.
+  auto depth = [&](int d) {
+    for (size_t i = 0; i < n.reds.size(); ++i)
+      if (mentions(b->args[d], n.reds[i]->var)) return static_cast<int>(i);
+    return -1;
+  };
+  for (int d = 0; d < static_cast<int>(b->args.size()); ++d)
+    if (d != column) r.order.push_back(d);
+  std::stable_sort(r.order.begin(), r.order.end(), [&](int x, int y) { return depth(x) < depth(y); });
+  auto packed = std::make_shared<loop::BufferDef>(*b->buffer);
+  packed->shape = {loop::simplify(loop::idiv(b->buffer->shape[column] + (block - 1), loop::int_const(block)))};
+  std::vector<Expr> index{loop::idiv(b->args[column], loop::int_const(block))};
+  for (int d : r.order) {
+    packed->shape.push_back(b->buffer->shape[d]);
+    index.push_back(b->args[d]);
+  }
+  packed->shape.push_back(loop::int_const(block));
+  index.push_back(loop::imod(b->args[column], loop::int_const(block)));
+  Expr read = loop::load(packed, index);
+  if (n.b->kind == ExprNode::Kind::Cast) read = loop::cast(read, n.b->dtype);
+  const Expr& old = n.update->value;
+  bool b_first = old->args[1]->args[0] == n.b;
+  Expr product = b_first ? loop::op(Prim::Mul, {read, old->args[1]->args[1]})
+                         : loop::op(Prim::Mul, {old->args[1]->args[0], read});
+  n.update->value = loop::op(Prim::Add, {old->args[0], product});
+  k.params[param] = packed;
+  repacks.push_back(std::move(r));
+  return true;
+}
+
+// A guard against columns past the end protects nothing in a loop that writes registers only and
+// whose reads stay inside their buffers (b is packed in whole blocks, a does not depend on columns).
+void drop_guards(loop::Body& body) {
+  for (auto& s : body) {
+    if (s->kind == Stmt::Kind::If && s->else_body.empty()) {
+      loop::Body inner = std::move(s->body);
+      TF_CHECK(inner.size() == 1, "a distributed branch holds one statement");
+      s = std::move(inner[0]);
+    }
+    drop_guards(s->body);
+  }
+}
+
+class Blocker {
+ public:
+  Blocker(EmittedKernel& ek, const loop::Machine& m, const std::function<bool(int)>& constant,
+          std::vector<Repack>& repacks)
+      : ek_(ek), machine_(m), constant_(constant), repacks_(repacks),
+        kernel_(clone_kernel(ek.kernel)), schedule_(&kernel_) {}
+
+  bool run() {
+    if (kernel_.body.size() != 1) return false;
+    Nest n;
+    if (!analyse(kernel_.body[0].get(), n)) return false;
+    Status done = build(n);
+    if (!done.ok()) {
+      ek_.kernel.trace.push_back("# not blocked: " + to_string(done.errors()));
+      return false;
+    }
+    ek_.kernel = std::move(kernel_);
+    repacks_.insert(repacks_.end(), own_repacks_.begin(), own_repacks_.end());
+    return true;
+  }
+
+ private:
+  static Error refused(std::string why) { return Error{"schedule", std::move(why), {}, {}}; }
+
+  Status build(Nest& n) {
+    lanes_ = std::max(1, machine_.vector_bytes / byte_size(n.acc->dtype));
+    int64_t columns = constant_extent(*n.columns);
+    if (columns >= 0 && columns * 4 <= lanes_) return refused("too few columns for vectors");
+    int64_t rows = n.rows ? constant_extent(*n.rows) : 1;
+    bool both = mentions(n.a, n.columns->var);  // depthwise: a runs along the columns as well
+    RegisterBlock block = choose_register_block(rows, columns, lanes_, machine_);
+    if (both) block.vectors = 1, block.rows = static_cast<int>(rows < 0 ? 4 : std::min<int64_t>(rows, 8));
+    vectors_ = block.vectors;
+    row_block_ = block.rows;
+    int64_t width = int64_t{vectors_} * lanes_;
+    packed_ = !both && columns > 0 && repack_param(kernel_, n, width, constant_, own_repacks_);
+    if (!packed_ && !both && !contiguous_columns(n)) return refused("b is not contiguous along columns");
+    unguarded_ = packed_ || (columns > 0 && columns % width == 0);
+    std::string top = n.outs[0]->var->name;
+    // A plain matrix product has no other loops to share out: cut its rows into tasks.
+    if (n.outs.size() == 2 && n.rows == n.outs[0] && (rows < 0 || rows > 2 * kRowsPerTask)) {
+      int64_t task = (kRowsPerTask + row_block_ - 1) / row_block_ * row_block_;
+      std::string row_name = n.rows->var->name;
+      TF_ASSIGN(auto s, schedule_.split(row_name, task, Tail::Cut));
+      TF_TRY(nest(s.outer, s.inner, false));
+      if (!s.tail.empty() && find(s.tail)) TF_TRY(nest(s.tail, s.tail, rows < 0));
+      return ok_status();
+    }
+    return nest(top, n.rows ? n.rows->var->name : "", rows < 0);
+  }
+
+  bool contiguous_columns(const Nest& n) {
+    bool ok = true;
+    std::vector<Access> all;
+    Expr b = stripped(n.b);
+    if (b->kind != ExprNode::Kind::Load) return false;
+    Expr s = stride_of(flat_offset(b->buffer, b->args), n.columns->var);
+    int64_t one = 0;
+    ok = s && loop::is_const(s, &one) && one == 1;
+    return ok;
+  }
+
+  Stmt* find(const std::string& name) { return find_loop(kernel_.body, name); }
+
+  // One top-level nest. `rows`: its row loop ("" for none).
+  Status nest(const std::string& top, const std::string& rows, bool open_rows) {
+    Nest n;
+    Stmt* t = find(top);
+    if (!t || !analyse(t, n)) return refused("the nest changed its form");
+    std::string columns = n.columns->var->name;
+    std::vector<std::string> shared, others;  // outer loops b depends on, and the rest
+    for (Stmt* l : n.outs) {
+      if (l == n.columns || l->var->name == rows) continue;
+      (mentions(n.b, l->var) ? shared : others).push_back(l->var->name);
+    }
+    std::vector<std::string> reds;
+    for (Stmt* l : n.reds) reds.push_back(l->var->name);
+    std::string acc = n.acc->name;
+
+    int64_t width = int64_t{vectors_} * lanes_;
+    int64_t extent = constant_extent(*n.columns);
+    TF_ASSIGN(auto j, schedule_.split(columns, width, extent > 0 && extent % width == 0 ? Tail::Exact : Tail::Guard));
+    std::string lane = j.inner, vec;
+    if (vectors_ > 1) {
+      TF_ASSIGN(auto l, schedule_.split(j.inner, lanes_, Tail::Exact));
+      vec = l.outer;
+      lane = l.inner;
+    }
+    std::vector<std::string> order = shared;
+    order.push_back(j.outer);
+    order.insert(order.end(), others.begin(), others.end());
+    size_t outer_count = order.size();
+    if (!rows.empty()) order.push_back(rows);
+    if (!vec.empty()) order.push_back(vec);
+    order.push_back(lane);
+    TF_TRY(schedule_.reorder(order));
+    std::string outer = order[0];
+    for (size_t i = 1; i < outer_count; ++i) {
+      TF_ASSIGN(outer, schedule_.fuse(outer, order[i]));
+    }
+    Stmt* o = find(outer);
+    if (o && o->loop_kind != loop::LoopKind::Parallel) TF_TRY(schedule_.parallel(outer));
+
+    if (rows.empty()) return registers("", vec, lane, acc, reds);
+    int64_t row_extent = constant_extent(*find(rows));
+    if (row_extent > 0 && row_extent <= row_block_) return registers(rows, vec, lane, acc, reds);
+    bool exact = row_extent > 0 && row_extent % row_block_ == 0;
+    TF_ASSIGN(auto i, schedule_.split(rows, row_block_, exact ? Tail::Exact : Tail::Cut));
+    // The remainder is a copy with names of its own: look them up by position.
+    std::string tail = i.tail;
+    if (!tail.empty() && find(tail)) {
+      std::vector<Stmt*> chain;
+      for (Stmt* s = find(tail); s && s->kind == Stmt::Kind::For;
+           s = s->body.size() == 1 ? inner_loop(s) : nullptr)
+        chain.push_back(s);
+      size_t inner_loops = 1 + (vec.empty() ? 0 : 1);
+      if (chain.size() != 1 + inner_loops) return refused("the remainder's form");
+      std::string tvec = vec.empty() ? "" : chain[1]->var->name;
+      std::string tlane = chain.back()->var->name;
+      const loop::Body& innermost = innermost_body(chain.back());
+      std::string tacc = innermost[0]->buffer->name;
+      std::vector<std::string> treds;
+      for (Stmt* r : perfect_nest(innermost[2].get())) treds.push_back(r->var->name);
+      TF_TRY(registers(open_rows || constant_extent(*chain[0]) < 0 ? "" : tail, tvec, tlane, tacc, treds));
+    }
+    return registers(i.inner, vec, lane, acc, reds);
+  }
+
+  // Through a guard.
+  static Stmt* inner_loop(Stmt* s) {
+    Stmt* c = s->body[0].get();
+    if (c->kind == Stmt::Kind::If && c->body.size() == 1) c = c->body[0].get();
+    return c->kind == Stmt::Kind::For ? c : nullptr;
+  }
+  static const loop::Body& innermost_body(Stmt* s) {
+    const loop::Body* b = &s->body;
+    if (b->size() == 1 && (*b)[0]->kind == Stmt::Kind::If) b = &(*b)[0]->body;
+    return *b;
+  }
+
+  // rows x vectors of accumulators in registers, the reduction around them.
+  Status registers(const std::string& rows, const std::string& vec, const std::string& lane,
+                   const std::string& acc, const std::vector<std::string>& reds) {
+    TF_TRY(schedule_.expand(acc, lane));
+    if (!vec.empty()) TF_TRY(schedule_.expand(acc, vec));
+    if (!rows.empty()) TF_TRY(schedule_.expand(acc, rows));
+    std::vector<std::string> block;
+    if (!rows.empty()) block.push_back(rows);
+    if (!vec.empty()) block.push_back(vec);
+    block.push_back(lane);
+    TF_ASSIGN(auto names, schedule_.fission(lane, block[0]));
+    size_t depth = block.size();
+    if (names.size() != 3 * depth) return refused("the block has not three parts");
+    std::vector<std::string> order = reds;
+    order.insert(order.end(), names.begin() + static_cast<long>(depth), names.begin() + static_cast<long>(2 * depth));
+    TF_TRY(schedule_.reorder(order));
+    if (unguarded_)
+      for (size_t part = 0; part < 2; ++part)
+        drop_guards(find(part == 0 ? names[0] : order[0])->body);
+    for (size_t part = 0; part < 3; ++part) {
+      for (size_t d = 0; d + 1 < depth; ++d) TF_TRY(schedule_.unroll(names[part * depth + d]));
+      TF_TRY(schedule_.vectorize(names[part * depth + depth - 1]));
+    }
+    return ok_status();
+  }
+
+  EmittedKernel& ek_;
+  const loop::Machine& machine_;
+  const std::function<bool(int)>& constant_;
+  std::vector<Repack>& repacks_;
+  std::vector<Repack> own_repacks_;
+  Kernel kernel_;
+  Schedule schedule_;
+  int lanes_ = 1, vectors_ = 1, row_block_ = 1;
+  bool packed_ = false, unguarded_ = false;
+};
+
+}  // namespace
+
+RegisterBlock choose_register_block(int64_t rows, int64_t columns, int lanes,
+                                    const loop::Machine& machine) {
+  // Cycles of one reduction step of an m x v block: two multiply-adds and two loads a cycle, and at
+  // least the four cycles that a multiply-add takes to give its result.
+  auto step = [](int64_t m, int64_t v) {
+    return std::max({static_cast<double>(m * v) / 2, static_cast<double>(m + v) / 2, 4.0});
+  };
+  int max_vectors = machine.vector_registers >= 32 ? 4 : 2;
+  RegisterBlock best;
+  double best_cost = 1e300;
+  for (int v = 1; v <= max_vectors; ++v) {
+    int64_t width = int64_t{v} * lanes;
+    if (columns > 0 && v > 1 && (v - 1) * int64_t{lanes} >= columns) break;
+    // All accumulators, one row of b, one value of a.
+    int most = (machine.vector_registers - 1 - v) / v;
+    most = std::min(most, 14);
+    for (int m = 1; m <= std::max(most, 1); ++m) {
+      if (rows > 0 && m > rows) break;
+      double blocks = columns > 0 ? static_cast<double>((columns + width - 1) / width)
+                                  : 64.0 / static_cast<double>(width);
+      double r = rows > 0 ? static_cast<double>(rows) : 64.0;
+      double whole = std::floor(r / m);
+      double rest = r - whole * m;
+      double cost = blocks * (whole * step(m, v) + (rest > 0 ? step(static_cast<int64_t>(rest), v) : 0));
+      cost *= 1 + 0.02 * static_cast<double>(v + m) / static_cast<double>(v * m);
+      if (cost < best_cost * 0.999) {
+        best_cost = cost;
+        best = {m, v};
+      }
+    }
+  }
+  return best;
+}
+
+bool schedule_contraction(EmittedKernel& k, const loop::Machine& machine,
+                          const std::function<bool(int)>& constant, std::vector<Repack>& repacks) {
+  return Blocker(k, machine, constant, repacks).run();
 }
 
 }  // namespace tenfold

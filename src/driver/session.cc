@@ -1,0 +1,251 @@
+#include "driver/session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <thread>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "driver/model_format.h"
+#include "runtime/artifact.h"
+
+namespace tenfold {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string sizes_text(const std::vector<int64_t>& dims) {
+  std::string s = "[";
+  for (size_t i = 0; i < dims.size(); ++i) s += (i ? ", " : "") + std::to_string(dims[i]);
+  return s + "]";
+}
+
+// What the inputs at hand say about an ONNX model.
+void learn(CompileOptions& options, const std::vector<NamedLiteral>& given) {
+  for (const auto& g : given) {
+    options.override_defaults.push_back(g.name);
+    size_t dot = g.name.rfind('.');
+    if (dot == std::string::npos || dot + 1 == g.name.size()) continue;
+    std::string index = g.name.substr(dot + 1);
+    if (!std::all_of(index.begin(), index.end(), [](char c) { return c >= '0' && c <= '9'; }) ||
+        index.size() > 6)
+      continue;
+    int64_t& n = options.sequence_lengths[g.name.substr(0, dot)];
+    n = std::max<int64_t>(n, std::stoll(index) + 1);
+  }
+}
+
+bool has_id(const Errors& errors, std::string_view id) {
+  return std::any_of(errors.begin(), errors.end(), [&](const Error& e) { return e.id == id; });
+}
+
+}  // namespace
+
+Result<ModelFormat> ModelSource::format() const {
+  return in_memory ? Result<ModelFormat>(model_format(path, bytes)) : model_format(path);
+}
+
+Result<std::unique_ptr<Module>> ModelSource::load(const CompileOptions& options) const {
+  return in_memory ? load_model_bytes(bytes, path, {}, options) : load_model(path, options);
+}
+
+Result<std::shared_ptr<const rt::Executable>> make_executable(const CompiledModel& m) {
+  TF_ASSIGN(auto code, rt::Code::from_bytes(m.shared_object));
+  return rt::Executable::create(m.program, m.constants.get(), m.constants, std::move(code));
+}
+
+rt::TensorView view_of(const Literal& l) {
+  return {const_cast<std::byte*>(l.bytes()), l.dtype(), l.dims()};
+}
+
+Status Session::use(std::shared_ptr<const rt::Executable> exe) {
+  exe_ = std::move(exe);
+  inputs_ = rt::inputs_of(exe_->program());
+  outputs_ = rt::outputs_of(exe_->program());
+  if (options_.threads <= 0)
+    options_.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  if (!pool_) pool_ = std::make_shared<rt::ThreadPool>(options_.threads);
+  return ok_status();
+}
+
+Status Session::compile_now(Module& m) {
+  TF_ASSIGN(CompiledModel c, compile(m, options_.compile));
+  compiled_ = std::make_unique<CompiledModel>(std::move(c));
+  TF_ASSIGN(auto exe, make_executable(*compiled_));
+  return use(std::move(exe));
+}
+
+Result<std::shared_ptr<Session>> Session::open(ModelSource source, SessionOptions options,
+                                               const std::vector<NamedLiteral>& given) {
+  auto start = Clock::now();
+  std::shared_ptr<Session> s(new Session());
+  s->source_ = std::move(source);
+  s->options_ = std::move(options);
+  TF_ASSIGN(ModelFormat format, s->source_.format());
+  if (format == ModelFormat::Artifact) {
+    const ModelSource& from = s->source_;
+    auto exe = from.in_memory ? rt::load_package(from.bytes, from.owner, from.path)
+                              : rt::load_artifact(from.path);
+    if (!exe.ok()) return exe.take_errors();
+    TF_TRY(s->use(std::move(*exe)));
+    return s;
+  }
+  learn(s->options_.compile, given);
+  auto module = s->source_.load(s->options_.compile);
+  if (!module.ok() && has_id(module.errors(), "onnx-unknown-rank") && !given.empty()) {
+    for (const auto& g : given)
+      s->options_.compile.shapes.try_emplace(g.name, g.value.dims().size(), -1);
+    auto again = s->source_.load(s->options_.compile);
+    if (again.ok()) module = std::move(again);
+  }
+  if (!module.ok()) return module.take_errors();
+  TF_TRY(s->compile_now(**module));
+  s->compile_seconds_ = since(start);
+  return s;
+}
+
+Result<std::shared_ptr<Session>> Session::compile_only(ModelSource source, SessionOptions options) {
+  auto start = Clock::now();
+  std::shared_ptr<Session> s(new Session());
+  s->source_ = std::move(source);
+  s->options_ = std::move(options);
+  TF_ASSIGN(auto module, s->source_.load(s->options_.compile));
+  TF_ASSIGN(CompiledModel c, compile(*module, s->options_.compile));
+  s->compiled_ = std::make_unique<CompiledModel>(std::move(c));
+  s->compile_seconds_ = since(start);
+  return s;
+}
+
+Result<std::shared_ptr<Session>> Session::from_module(Module& m, SessionOptions options) {
+  auto start = Clock::now();
+  std::shared_ptr<Session> s(new Session());
+  s->source_ = ModelSource::file(m.source);
+  s->options_ = std::move(options);
+  TF_TRY(s->compile_now(m));
+  s->compile_seconds_ = since(start);
+  return s;
+}
+
+Result<std::vector<Literal>> Session::order_inputs(const std::vector<NamedLiteral>& given) const {
+  Errors errors;
+  auto fail = [&](std::string id, std::string message) {
+    errors.push_back({std::move(id), std::move(message), {name()}, {}});
+  };
+  std::vector<std::string> names;
+  for (const auto& i : inputs_) names.push_back(i.name);
+  std::vector<Literal> ordered(inputs_.size());
+  std::vector<bool> have(inputs_.size());
+  for (const auto& g : given) {
+    auto it = std::find(names.begin(), names.end(), g.name);
+    if (it == names.end()) {
+      std::string near = nearest(g.name, names);
+      fail("unknown-input",
+           "found a value for input `" + g.name + "`, the model has " +
+               (names.empty() ? "no inputs" : "the inputs " + join(names, ", ")) +
+               (near.empty() ? "; leave it out" : "; did you mean `" + near + "`?"));
+      continue;
+    }
+    size_t i = static_cast<size_t>(it - names.begin());
+    if (have[i]) fail("repeated-input", "found two values for input `" + g.name + "`; give one");
+    have[i] = true;
+    ordered[i] = g.value;
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (have[i]) continue;
+    std::string shape;
+    for (const auto& d : inputs_[i].dim_names) shape += (shape.empty() ? "" : ", ") + d;
+    fail("missing-input", "found no value for input `" + names[i] + "` (" +
+                              std::string(tenfold::name(inputs_[i].dtype)) + " [" + shape +
+                              "]); give one");
+  }
+  if (!errors.empty()) return errors;
+  return ordered;
+}
+
+Status Session::prepare(const std::vector<Literal>& inputs) {
+  if (!options_.per_shape || !compiled_) return ok_status();
+  std::vector<std::vector<int64_t>> shapes;
+  for (const auto& i : inputs) shapes.push_back(i.dims());
+  if (shapes == last_shapes_) return ok_status();
+  if (inputs.size() != inputs_.size()) return ok_status();  // run() says what is wrong
+  auto it = std::find_if(specialised_.begin(), specialised_.end(),
+                         [&](const Specialised& s) { return s.shapes == shapes; });
+  if (it == specialised_.end()) {
+    CompileOptions options = options_.compile;
+    for (size_t i = 0; i < inputs.size(); ++i) options.shapes[inputs_[i].name] = shapes[i];
+    TF_ASSIGN(auto module, source_.load(options));
+    TF_ASSIGN(CompiledModel compiled, compile(*module, options));
+    TF_ASSIGN(auto exe, make_executable(compiled));
+    std::string cause = "first specialised to the inputs' shapes";
+    for (size_t i = 0; i < last_shapes_.size() && i < shapes.size(); ++i) {
+      if (last_shapes_[i] == shapes[i]) continue;
+      cause = "`" + inputs_[i].name + "` was " + sizes_text(last_shapes_[i]) + ", is " +
+              sizes_text(shapes[i]);
+      for (size_t d = 0; d < shapes[i].size() && d < last_shapes_[i].size(); ++d) {
+        if (last_shapes_[i][d] == shapes[i][d]) continue;
+        cause = "dimension " + std::to_string(d) + " of `" + inputs_[i].name + "` was " +
+                std::to_string(last_shapes_[i][d]) + ", is " + std::to_string(shapes[i][d]);
+        break;
+      }
+      break;
+    }
+    recompilations_.push_back(cause);
+    specialised_.push_back({shapes, std::move(exe)});
+    it = specialised_.end() - 1;
+  }
+  last_shapes_ = shapes;
+  exe_ = it->exe;
+  return ok_status();
+}
+
+Session::Lease::~Lease() {
+  if (!c_) return;
+  c_->profile = nullptr;
+  c_->observe = nullptr;
+  for (size_t i = 0; i < s_->outputs_.size(); ++i) c_->bind_output(i, nullptr, 0);
+  std::lock_guard lock(s_->mutex_);
+  s_->idle_.emplace_back(&c_->executable(), std::move(c_));
+}
+
+Session::Lease Session::context() {
+  std::unique_ptr<rt::Context> c;
+  std::lock_guard lock(mutex_);
+  for (auto it = idle_.begin(); it != idle_.end() && !c; ++it) {
+    if (it->first != exe_.get()) continue;
+    c = std::move(it->second);
+    idle_.erase(it);
+    break;
+  }
+  if (!c) c = std::make_unique<rt::Context>(exe_, pool_);
+  return {this, std::move(c)};
+}
+
+Result<std::vector<Literal>> Session::run(const std::vector<Literal>& inputs,
+                                          std::vector<rt::KernelTime>* profile) {
+  TF_TRY(prepare(inputs));
+  Lease c = context();
+  c->profile = profile;
+  std::vector<rt::TensorView> views;
+  for (const auto& i : inputs) views.push_back(view_of(i));
+  TF_TRY(c->run(views));
+  std::vector<Literal> outputs;
+  for (size_t i = 0; i < c->outputs().size(); ++i) {
+    const rt::TensorView& o = c->outputs()[i];
+    if (auto memory = c->take_output(i)) {
+      outputs.push_back(Literal::borrow(o.dtype, o.dims, static_cast<const std::byte*>(o.data),
+                                        std::move(memory)));
+      continue;
+    }
+    Literal copy = Literal::uninit(o.dtype, o.dims);
+    if (copy.byte_count()) std::memcpy(copy.mutable_bytes(), o.data, copy.byte_count());
+    outputs.push_back(std::move(copy));
+  }
+  return outputs;
+}
+
+}  // namespace tenfold

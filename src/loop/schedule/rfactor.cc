@@ -1,0 +1,169 @@
+// rfactor: a reduction loop accumulates into several partial results, iteration i into number
+// i mod lanes, which are combined in order at the end. The order is fixed, whatever runs it.
+#include <cmath>
+
+#include "loop/schedule/util.h"
+
+namespace tenfold::loop {
+
+using namespace sched;
+
+namespace {
+
+using Kind = ExprNode::Kind;
+
+struct Reduction {
+  Buffer dst;
+  std::vector<Expr> index;
+  Prim op;
+  Buffer partial;
+};
+
+// The value that leaves others unchanged; null: none.
+Expr identity(Prim p, DType t) {
+  switch (p) {
+    case Prim::Add:
+      if (is_float(t)) {
+        const Expr z = float_const(-0.0, t);  // -0 + x is x for every x
+        return z->f == 0 ? z : nullptr;
+      }
+      return is_complex(t) ? complex_const(-0.0, -0.0, t) : zero(t);
+    case Prim::Mul: return is_complex(t) ? nullptr : int_const(1, t);
+    case Prim::Max: case Prim::Min: {
+      if (is_complex(t) || t == DType::Bool) return nullptr;
+      if (is_float(t)) {
+        const Expr e = float_const(p == Prim::Max ? -HUGE_VAL : HUGE_VAL, t);
+        return std::isinf(e->f) ? e : nullptr;
+      }
+      const int bits = bit_width(t);
+      const int64_t top = bits >= 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1;
+      if (is_signed(t)) return int_const(p == Prim::Max ? -top - 1 : top, t);
+      return int_const(p == Prim::Max ? 0 : -1, t);
+    }
+    case Prim::And: return t == DType::Bool ? bool_const(true) : is_integer(t) ? int_const(-1, t) : nullptr;
+    case Prim::Or: case Prim::Xor: return is_float(t) || is_complex(t) ? nullptr : zero(t);
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+Result<std::string> Schedule::rfactor(const std::string& loop, int64_t lanes) {
+  TF_ASSIGN(Place p, find_loop(*k_, "rfactor", loop));
+  Stmt* s = p.stmt();
+  if (lanes < 2 || lanes > 1024) return refuse("rfactor", loop, "lanes must be 2 to 1024");
+  if (s->loop_kind != LoopKind::Serial) return refuse("rfactor", loop, "it is not a serial loop");
+  std::unordered_set<const VarDef*> inner = {s->var.get()};
+  std::unordered_set<const BufferDef*> own;
+  std::vector<const Stmt*> stores;
+  std::string why;
+  for_each_stmt(s->body, [&](const Stmt& c) {
+    if (c.var) inner.insert(c.var.get());
+    if (c.kind == Stmt::Kind::Alloc) own.insert(c.buffer.get());
+    if (c.kind == Stmt::Kind::Store) stores.push_back(&c);
+    if (c.kind == Stmt::Kind::Intrinsic || c.kind == Stmt::Kind::While)
+      why = "its body holds an intrinsic or a while loop";
+  });
+  if (!why.empty()) return refuse("rfactor", loop, why);
+  std::vector<Reduction> reductions;
+  for (const Stmt* c : stores) {
+    if (own.count(storage_of(c->buffer.get()))) continue;
+    Reduction r{c->buffer, c->index, Prim::Add, nullptr};
+    const Expr& v = c->value;
+    const Expr self = load(c->buffer, c->index);
+    if (v->kind != Kind::Op || v->args.size() != 2 || !identity(v->prim, c->buffer->dtype))
+      return refuse("rfactor", loop, "a store to " + c->buffer->name + " is no reduction");
+    const int at = same(v->args[0], self) ? 0 : same(v->args[1], self) ? 1 : -1;
+    if (at < 0 || (at == 1 && v->prim != Prim::Add && v->prim != Prim::Mul &&
+                   v->prim != Prim::Max && v->prim != Prim::Min))
+      return refuse("rfactor", loop, "a store to " + c->buffer->name + " is no reduction");
+    if (mentions_buffer(v->args[static_cast<size_t>(1 - at)], storage_of(c->buffer.get())))
+      return refuse("rfactor", loop, "the reduction into " + c->buffer->name + " reads itself");
+    r.op = v->prim;
+    for (const Expr& e : c->index) {
+      if (e->has_load) return refuse("rfactor", loop, "an index reads memory");
+      bool varies = false;
+      visit_once(e, [&](const Expr& x) {
+        varies = varies || (x->kind == Kind::Var && inner.count(x->var.get()));
+      });
+      if (varies)
+        return refuse("rfactor", loop, "the element of " + c->buffer->name +
+                                           " that is reduced into changes inside the loop");
+    }
+    for (const Reduction& o : reductions)
+      if (storage_of(o.dst.get()) == storage_of(c->buffer.get()))
+        return refuse("rfactor", loop, "two stores reduce into " + c->buffer->name);
+    reductions.push_back(std::move(r));
+  }
+  if (reductions.empty()) return refuse("rfactor", loop, "it holds no reduction");
+  // The accumulators are read by their own updates alone.
+  for (const Reduction& r : reductions) {
+    int count = 0;
+    for_each_stmt(s->body, [&](const Stmt& c) {
+      for_each_expr(c, [&](const Expr& e) {
+        count += mentions_buffer(e, storage_of(r.dst.get()));
+      });
+    });
+    if (count != 1)
+      return refuse("rfactor", loop, r.dst->name + " is also read inside the loop");
+  }
+
+  Names names(*k_);
+  Algebra g;
+  bind_scope(g, *k_, p);
+  const Var outer = make_var(names.unique(loop + "o")), lane = make_var(names.unique(loop + "i"));
+  const Expr n = g.simplify(s->extent), f = int_const(lanes);
+  std::vector<StmtPtr> before, after;
+  for (Reduction& r : reductions) {
+    auto b = std::make_shared<BufferDef>();
+    b->name = names.unique(r.dst->name + "_r");
+    b->dtype = r.dst->dtype;
+    b->shape = {f};
+    b->scope = Scope::Stack;
+    r.partial = b;
+    before.push_back(make_alloc(b));
+    const Var v = make_var(names.unique(b->name + "0"));
+    StmtPtr init = make_for(v, int_const(0), f);
+    init->body.push_back(make_store(b, {var_ref(v)}, identity(r.op, b->dtype)));
+    before.push_back(std::move(init));
+    const Var w = make_var(names.unique(b->name + "1"));
+    StmtPtr last = make_for(w, int_const(0), f);
+    last->body.push_back(make_store(
+        r.dst, r.index, op(r.op, {load(r.dst, r.index), load(b, {var_ref(w)})})));
+    after.push_back(std::move(last));
+  }
+  Body body = std::move(s->body);
+  for (const Reduction& r : reductions) {
+    const std::vector<Expr> at = {var_ref(lane)};
+    rewrite_accesses(
+        body, r.dst.get(), [&](const std::vector<Expr>&) { return load(r.partial, at); },
+        [&](Stmt& st) {
+          st.buffer = r.partial;
+          st.index = at;
+        });
+  }
+  const Expr i = var_ref(outer) * lanes + var_ref(lane);
+  substitute(body, {{s->var, s->begin + i}});
+  StmtPtr inner_loop = make_for(lane, int_const(0), f);
+  int64_t rest = -1;
+  if (is_const(g.simplify(imod(n, f)), &rest) && rest == 0) {
+    inner_loop->body = std::move(body);
+  } else {
+    StmtPtr c = make_if(lt(i, n));
+    c->body = std::move(body);
+    inner_loop->body.push_back(std::move(c));
+  }
+  StmtPtr main = make_for(outer, int_const(0), g.simplify(idiv(n + (lanes - 1), f)));
+  main->body.push_back(std::move(inner_loop));
+  Body& parent = p.body();
+  const auto pos = static_cast<std::ptrdiff_t>(p.index());
+  parent[p.index()] = std::move(main);
+  parent.insert(parent.begin() + pos + 1, std::make_move_iterator(after.begin()),
+                std::make_move_iterator(after.end()));
+  parent.insert(parent.begin() + pos, std::make_move_iterator(before.begin()),
+                std::make_move_iterator(before.end()));
+  k_->trace.push_back("rfactor " + word(loop) + " " + std::to_string(lanes));
+  return lane->name;
+}
+
+}  // namespace tenfold::loop

@@ -1,0 +1,55 @@
+// A convolution's padding becomes a pad op before it, so that the convolution's inner loops read
+// without a test. The copy is small against the convolution itself, and fuses with what produces the
+// operand when that is cheap.
+#include <algorithm>
+
+#include "passes/rewrite.h"
+
+namespace tenfold {
+namespace {
+
+bool rewrite(Module& m, Op* op) {
+  const Attr* padding = op->attr("padding");
+  if (!padding) return false;
+  std::vector<int64_t> pads = padding->as<std::vector<int64_t>>();
+  if (std::all_of(pads.begin(), pads.end(), [](int64_t p) { return p == 0; })) return false;
+  // With base dilation the pad goes between dilated elements and stays where it is.
+  if (const Attr* d = op->attr("lhs_dilation"))
+    for (int64_t x : d->as<std::vector<int64_t>>())
+      if (x != 1) return false;
+  Value* x = op->operand(0);
+  const auto& spatial = op->i64s("input_spatial_dimensions");
+  std::vector<Dim> low(static_cast<size_t>(x->type.rank()), 0), high = low;
+  for (size_t i = 0; i < spatial.size(); ++i) {
+    low[spatial[i]] = pads[2 * i];
+    high[spatial[i]] = pads[2 * i + 1];
+  }
+  GraphBuilder b = builder_at(m, op);
+  DType t = x->type.dtype;
+  Value* zero = is_float(t) ? b.constant(t, 0) : b.constant_i(t, 0);
+  Value* padded = b.pad(x, zero, low, high, std::vector<int64_t>(low.size(), 0));
+  op->set_operand(0, padded);
+  op->set_attr("padding", {std::vector<int64_t>(pads.size(), 0)});
+  return true;
+}
+
+Result<bool> run(Module& m, PassContext&) {
+  bool changed = false;
+  for_each_op(m, [&](Op* op) {
+    if (op->is("stablehlo.convolution") && !is_complex(op->operand(0)->type.dtype))
+      changed |= rewrite(m, op);
+  });
+  return changed;
+}
+
+}  // namespace
+
+extern const GraphPass pass_pad_convolutions;
+const GraphPass pass_pad_convolutions = {
+    .name = "pad_convolutions",
+    .summary = "Padding of convolutions as an op of its own.",
+    .why_here = "after layouts are settled, so that the pad is written once in the final order",
+    .run = run,
+};
+
+}  // namespace tenfold
