@@ -1,5 +1,5 @@
-// The oracle's driver: runs a function op by op through OpDef::eval. Plain on purpose: no fusion, no
-// reordering. It binds symbols, keeps a value only until its last use, checks that every result
+// The oracle's driver: runs a function op by op through OpDef::eval. Plain on purpose: no fusion,
+// no reordering. It binds symbols, keeps a value only until its last use, checks that every result
 // has the type the graph states, and locates errors.
 #include "graph/evaluator.h"
 
@@ -87,11 +87,11 @@ class Machine {
   const EvalOptions& options() const { return options_; }
 
  private:
-  Status enter(const Block& b, Frame& frame, const std::vector<Literal>& args,
-               const Location& loc);
+  Status enter(const Block& b, Frame& frame, const std::vector<Literal>& args, const Location& loc);
   Status run_op(const Op& op, Frame& frame, const BlockPlan& plan);
   std::vector<Literal> take_operands(const Op& op, Frame& frame, const BlockPlan& plan);
   Status check_sizes(const Op& op, const Frame& frame);
+  void bind_results(const Op& op, Frame& frame, const std::vector<Literal>& results);
   Status check_results(const Op& op, const Frame& frame, const std::vector<Literal>& results);
   void observe(const Value& v, const Literal& l) {
     if (options_.observe) options_.observe(v, l);
@@ -127,9 +127,7 @@ class Context final : public EvalContext {
     return es;
   }
   void bind_symbol(const Symbol& s, int64_t value) override { frame_.bind(s.name, value); }
-  int64_t max_while_iterations() const override {
-    return machine_.options().max_while_iterations;
-  }
+  int64_t max_while_iterations() const override { return machine_.options().max_while_iterations; }
   // A dimension that could not be evaluated, empty if none was met.
   const std::string& unknown() const { return unknown_; }
 
@@ -142,7 +140,8 @@ class Context final : public EvalContext {
 Result<std::vector<Literal>> Machine::call(const Function& f, std::vector<Literal> args) {
   if (depth_ >= kMaxCallDepth) {
     return Error{"eval-recursion",
-                 "calls are nested " + std::to_string(kMaxCallDepth) + " deep at @" + f.name, {},
+                 "calls are nested " + std::to_string(kMaxCallDepth) + " deep at @" + f.name,
+                 {},
                  {}};
   }
   ++depth_;
@@ -160,9 +159,7 @@ Status Machine::enter(const Block& b, Frame& frame, const std::vector<Literal>& 
     return (f ? "argument " : "region argument ") + std::to_string(i) +
            (n.empty() ? "" : " (" + n + ")") + (f ? " of @" + f->name : "");
   };
-  auto problem = [&](std::string what) {
-    return Error{"eval-argument", std::move(what), loc, {}};
-  };
+  auto problem = [&](std::string what) { return Error{"eval-argument", std::move(what), loc, {}}; };
   if (args.size() != b.args.size()) {
     return problem((f ? "@" + f->name : std::string("the region")) + " takes " +
                    std::to_string(b.args.size()) + " arguments, given " +
@@ -175,8 +172,8 @@ Status Machine::enter(const Block& b, Frame& frame, const std::vector<Literal>& 
       errors.push_back(problem(label(i) + " is " + std::string(name(t.dtype)) + ", given " +
                                std::string(name(args[i].dtype()))));
     } else if (args[i].rank() != t.rank()) {
-      errors.push_back(problem(label(i) + " is " + t.str() + ", given the shape " +
-                               dims_text(args[i].dims())));
+      errors.push_back(
+          problem(label(i) + " is " + t.str() + ", given the shape " + dims_text(args[i].dims())));
     }
   }
   if (!errors.empty()) return errors;
@@ -241,7 +238,8 @@ std::vector<Literal> Machine::take_operands(const Op& op, Frame& frame, const Bl
     TF_CHECK(v != frame.values.end(), op.name() + " at " + op.loc.text + " reads a missing value");
     args.push_back(v->second);
   }
-  // Operands that die here are handed over, so that the op may work in place. Regions may read them.
+  // Operands that die here are handed over, so that the op may work in place. Regions may read
+  // them.
   if (it != plan.end() && op.num_regions() == 0) {
     for (const Value* v : it->second) frame.values.erase(v);
   }
@@ -266,7 +264,9 @@ Result<std::vector<Literal>> eval_elementwise(EvalContext& c, Prim p) {
 
 Status Machine::run_op(const Op& op, Frame& frame, const BlockPlan& plan) {
   Context c(*this, frame, op);
-  TF_TRY(check_sizes(op, frame));
+  // Sizes that the op itself binds are known after it has run.
+  const Attr* binds = op.attr("bound_symbols");
+  if (!binds) TF_TRY(check_sizes(op, frame));
   c.args = take_operands(op, frame, plan);
   if (!op.def->eval && !op.def->prim) {
     return c.error("eval-unsupported", "has no evaluator");
@@ -278,6 +278,7 @@ Status Machine::run_op(const Op& op, Frame& frame, const BlockPlan& plan) {
   }
   if (!r.ok()) return r.take_errors();
   std::vector<Literal> results = std::move(r).value();
+  if (binds) bind_results(op, frame, results);
   TF_TRY(check_results(op, frame, results));
   for (int i = 0; i < op.num_results(); ++i) {
     observe(*op.result(i), results[i]);
@@ -289,6 +290,18 @@ Status Machine::run_op(const Op& op, Frame& frame, const BlockPlan& plan) {
   return ok_status();
 }
 
+// Symbols of "bound_symbols" get the sizes the results turned out to have.
+void Machine::bind_results(const Op& op, Frame& frame, const std::vector<Literal>& results) {
+  for (int i = 0; i < op.num_results() && i < static_cast<int>(results.size()); ++i) {
+    const Shape& shape = op.result(i)->type.shape;
+    if (results[i].rank() != static_cast<int>(shape.size())) continue;
+    for (size_t k = 0; k < shape.size(); ++k) {
+      const SymbolRef s = shape[k].as_symbol();
+      if (s && !frame.symbols.contains(s->name)) frame.bind(s->name, results[i].dims()[k]);
+    }
+  }
+}
+
 // Before the op runs, so that its evaluator never meets a negative or unknown size.
 Status Machine::check_sizes(const Op& op, const Frame& frame) {
   for (int i = 0; i < op.num_results(); ++i) {
@@ -297,7 +310,7 @@ Status Machine::check_sizes(const Op& op, const Frame& frame) {
       const std::optional<int64_t> v = frame.eval(d);
       if (v && *v >= 0 && !__builtin_mul_overflow(bytes, *v, &bytes) && bytes <= memory_) continue;
       Error e{"eval-size", op.name() + ": size " + d.str(), op.loc, {}};
-      e.message += !v ? " has no value here"
+      e.message += !v       ? " has no value here"
                    : *v < 0 ? " is " + std::to_string(*v) + ", which is negative"
                             : " makes a tensor larger than this machine's memory";
       return e;

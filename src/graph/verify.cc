@@ -1,5 +1,6 @@
 // The graph's rules, checked in one walk: structure, dominance, terminators, symbols, and what each
 // op's infer() says against the types it states.
+#include <algorithm>
 #include <set>
 #include <unordered_set>
 
@@ -58,8 +59,10 @@ class Verifier {
   void same_bounds(const Symbol& s, const Location& loc) {
     auto [it, fresh] = bounds_.try_emplace(s.name, s.min, s.max);
     if (!fresh && it->second != std::pair(s.min, s.max)) {
-      fail("verify-symbol", "symbol " + s.name + " has bounds [" + std::to_string(s.min) + ", " +
-                                std::to_string(s.max) + "] here and others elsewhere", loc);
+      fail("verify-symbol",
+           "symbol " + s.name + " has bounds [" + std::to_string(s.min) + ", " +
+               std::to_string(s.max) + "] here and others elsewhere",
+           loc);
     }
   }
   void check_dim(const Dim& d, const Location& loc, const std::string& where) {
@@ -69,8 +72,10 @@ class Verifier {
     for (auto& s : used) {
       same_bounds(*s, loc);
       if (!symbols_.contains(s->name)) {
-        fail("verify-symbol", where + ": the size " + d.str() + " uses the symbol " + s->name +
-                                  ", which is not bound here", loc);
+        fail("verify-symbol",
+             where + ": the size " + d.str() + " uses the symbol " + s->name +
+                 ", which is not bound here",
+             loc);
       }
     }
   }
@@ -109,8 +114,9 @@ class Verifier {
         if (op != b.ops.back()) fail(*op, "verify-terminator", "only the last op may return");
         if (op->is("func.return") != in_function) {
           fail(*op, "verify-terminator",
-               in_function ? "a function ends with func.return" : "a region ends with "
-                                                                  "stablehlo.return");
+               in_function ? "a function ends with func.return"
+                           : "a region ends with "
+                             "stablehlo.return");
         }
       }
       check_op(*op);
@@ -157,6 +163,16 @@ class Verifier {
         bind(s, op.loc);
       }
     }
+    if (const Attr* a = op.attr("bound_symbols")) {
+      const auto& names = a->as<std::vector<std::string>>();
+      for (int i = 0; i < op.num_results(); ++i) {
+        for (const Dim& d : op.result(i)->type.shape) {
+          const SymbolRef s = d.as_symbol();
+          if (!s || symbols_.contains(s->name)) continue;
+          if (std::find(names.begin(), names.end(), s->name) != names.end()) bind(*s, op.loc);
+        }
+      }
+    }
     for (int i = 0; i < op.num_results(); ++i) {
       check_shape(op.result(i)->type, op.loc, op.name());
       define(op.result(i));
@@ -172,8 +188,7 @@ class Verifier {
     bool same = inferred.size() == stated.size();
     for (size_t i = 0; same && i < stated.size(); ++i) same = may_be_same(inferred[i], stated[i]);
     if (!same) {
-      diag.fail("results",
-                "gives " + type_list(inferred) + ", stated are " + type_list(stated));
+      diag.fail("results", "gives " + type_list(inferred) + ", stated are " + type_list(stated));
     }
   }
 

@@ -8,9 +8,15 @@ namespace {
 std::vector<TensorType> infer(const Op& op, Diag& diag) {
   std::vector<TensorType> types;
   for (Value* v : op.operands()) types.push_back(v->type);
+  // With bound_symbols, dimensions may change from round to round: the regions' arguments have
+  // symbols for them, and the results' types name what they end as.
+  const bool binds = op.attr("bound_symbols") != nullptr;
   auto check = [&](const std::vector<TensorType>& have, const char* label, const char* what) {
     bool same = have.size() == types.size();
-    for (size_t i = 0; same && i < types.size(); ++i) same = surely_same(have[i], types[i]);
+    for (size_t i = 0; same && i < types.size(); ++i) {
+      same = binds ? have[i].dtype == types[i].dtype && have[i].rank() == types[i].rank()
+                   : surely_same(have[i], types[i]);
+    }
     if (!same) {
       diag.fail(label, std::string(what) + " " + type_list(have) + ", the loop carries " +
                            type_list(types));
@@ -28,6 +34,15 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   }
   check(arg_types(1), "C2", "the body takes");
   check(region_result_types(*op.region(1)), "C2", "the body gives");
+  if (binds) {
+    const Block& body = *op.region(1);
+    for (size_t i = 0; i < types.size() && i < body.args.size(); ++i) {
+      const Shape& inside = body.args[i]->type.shape;
+      for (size_t k = 0; k < types[i].shape.size() && k < inside.size(); ++k) {
+        if (!(inside[k] == types[i].shape[k])) types[i].shape[k] = Dim::symbol("any", 0);
+      }
+    }
+  }
   return types;
 }
 
@@ -49,11 +64,14 @@ extern const OpDef op_while;
 const OpDef op_while = {
     .name = "stablehlo.while",
     .summary = "Repeats the body while the condition holds.",
-    .doc = "Region 0 is the condition, region 1 the body. Both take the loop's values; the body "
-           "gives the next ones, of the same types.",
+    .doc =
+        "Region 0 is the condition, region 1 the body. Both take the loop's values; the body "
+        "gives the next ones, of the same types.",
     .kind = OpKind::Region,
     .num_results = -1,
     .num_regions = 2,
+    .attrs = {{"bound_symbols", AttrKind::Strs, false,
+               "symbols that stand in the result types for sizes known after the last round"}},
     .infer = infer,
     .eval = eval,
     .constraints = {"C1", "C2"},

@@ -26,6 +26,8 @@ def write_array(path, a):
     a = np.ascontiguousarray(a) if a.ndim else a
     with open(path, "wb") as f:
         f.write((" ".join([NAMES[a.dtype.name], *map(str, a.shape)]) + "\n").encode())
+        if a.dtype.name in ("int4", "int2"):
+            a = a.astype(np.int8)  # sign-extended
         f.write(a.tobytes())
 
 

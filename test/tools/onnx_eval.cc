@@ -89,7 +89,27 @@ std::string shape_text(const Literal& l) {
 std::string run_set(const std::string& folder, const DataSet& s) {
   onnx::ImportOptions options;
   options.sequence_lengths = s.sequences;
-  auto module = onnx::import_onnx(folder + "/model.onnx", options);
+  onnx::ImportNeeds needs;
+  auto module = onnx::import_onnx(folder + "/model.onnx", options, &needs);
+  // What the compiler has to know is taken from the inputs, as `run` does.
+  for (int round = 0; !module.ok() && round < 8; ++round) {
+    bool more = false;
+    for (const auto& name : needs.values) {
+      if (s.inputs.contains(name)) more |= options.values.emplace(name, s.inputs.at(name)).second;
+    }
+    for (const auto& name : needs.shapes) {
+      if (s.inputs.contains(name)) {
+        more |= options.shapes.emplace(name, s.inputs.at(name).dims()).second;
+      } else if (s.sequences.contains(name)) {
+        auto first = s.inputs.find(name + ".0");
+        if (first != s.inputs.end()) {
+          more |= options.shapes.emplace(name, first->second.dims()).second;
+        }
+      }
+    }
+    if (!more) break;
+    module = onnx::import_onnx(folder + "/model.onnx", options, &needs);
+  }
   if (!module.ok()) {
     std::string text = to_string(module.errors());
     if (text.back() == '\n') text.pop_back();

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,9 @@ struct ImportOptions {
   std::map<std::string, std::vector<int64_t>> shapes;
   // Lengths of sequence inputs by name; their items become arguments NAME.0, NAME.1, ...
   std::map<std::string, int64_t> sequence_lengths;
+  // Inputs whose values are fixed, by name: for what a model steers by values that a compiler must
+  // know (axes, ranks). They stay arguments; a call with another value is refused at run time.
+  std::map<std::string, Literal> values;
   // Inputs that have a default in the model and are to be arguments all the same.
   std::vector<std::string> override_defaults;
   int64_t max_constant_bytes = int64_t{1} << 30;  // one materialised (sparse, unpacked) constant
@@ -30,15 +34,24 @@ struct Problem {
   std::string id, message;
 };
 
+// Inputs whose fixed value or shape might let a refused model import. Callers that have the inputs
+// at hand (`run`) put them into the options and try again.
+struct ImportNeeds {
+  std::set<std::string> values, shapes;
+  bool empty() const { return values.empty() && shapes.empty(); }
+};
+
 // The module's main function has the graph's inputs (without initializers) as arguments and its
 // outputs as results. Constants borrow the file's bytes and keep them alive.
 Result<std::unique_ptr<Module>> import_onnx(const std::string& path,
-                                            const ImportOptions& options = {});
+                                            const ImportOptions& options = {},
+                                            ImportNeeds* needs = nullptr);
 // `folder` resolves external data (empty: external data is refused).
 Result<std::unique_ptr<Module>> import_onnx_bytes(std::span<const std::byte> bytes,
                                                   const std::string& file_name,
                                                   const std::string& folder,
-                                                  const ImportOptions& options = {});
+                                                  const ImportOptions& options = {},
+                                                  ImportNeeds* needs = nullptr);
 // The findings alone; empty when the model imports.
 std::vector<Problem> check_onnx(const std::string& path, const ImportOptions& options = {});
 

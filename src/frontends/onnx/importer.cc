@@ -267,6 +267,7 @@ std::optional<TensorType> Importer::input_type(const std::string& name,
   TensorType t{*dt, {}};
   if (!type.has_shape()) {
     if (!shape) {
+      needs_.shapes.insert(name);
       problem({name, "", 0, "onnx-unknown-rank",
                fmt::format("input '{}' has no shape in the model, not even a number of dimensions; "
                            "give one with --shape {}=...",
@@ -373,7 +374,7 @@ void Importer::add_inputs(const GraphProto& g, Scope& scope, GraphBuilder& b) {
     }
     if (count < 0) {
       auto t = input_type(name, type->tensor_type(), shape_option(name));
-      bind(scope, name, b.block()->add_arg(*t, name), name);
+      add_argument(*t, name, scope, b);
       continue;
     }
     std::vector<Val> items;
@@ -382,6 +383,78 @@ void Importer::add_inputs(const GraphProto& g, Scope& scope, GraphBuilder& b) {
       items.push_back(b.block()->add_arg(*t, fmt::format("{}.{}", name, i)));
     }
     bind(scope, name, Val::sequence(std::move(items), dtype_of(elem)), name);
+  }
+}
+
+void Importer::add_argument(TensorType t, const std::string& name, Scope& scope, GraphBuilder& b) {
+  auto fixed = options_.values.find(name);
+  if (fixed != options_.values.end()) {
+    const Literal& l = fixed->second;
+    if (l.dtype() != t.dtype || l.rank() != t.rank()) {
+      problem({name, "", 0, "bad-value-option",
+               fmt::format("input '{}' is {}, the value given for it is {}", name, t.str(),
+                           l.type().str())});
+    }
+    t = l.type();
+  }
+  Value* arg = b.block()->add_arg(t, name);
+  for (const Dim& d : t.shape) {
+    if (SymbolRef s = d.as_symbol()) symbol_origins_.try_emplace(s->name, Origin{name, nullptr});
+  }
+  if (fixed == options_.values.end()) {
+    bind(scope, name, arg, name);
+    return;
+  }
+  // The import goes on with the number; a call with another one is an error at run time.
+  b.loc = {file_->name() + ":" + name};
+  Value* expected = b.constant(fixed->second);
+  Value* same = b.compare("EQ", arg, expected);
+  std::vector<int64_t> dims;
+  for (int i = 0; i < t.rank(); ++i) dims.push_back(i);
+  Value* all = b.convert(b.reduce(Prim::And, same, dims), DType::I64);
+  const std::string symbol = fresh_symbol(name + "_is_as_compiled");
+  b.create("tenfold.bind_symbol", {all},
+           {{"symbol", Attr{symbol}}, {"min", Attr{int64_t{1}}}, {"max", Attr{int64_t{1}}}});
+  bind(scope, name, expected, name);
+}
+
+void Importer::origins_of(const Dim& d, std::set<const Value*>& seen, std::set<std::string>& values,
+                          std::set<std::string>& shapes) const {
+  std::vector<SymbolRef> symbols;
+  d.collect_symbols(symbols);
+  for (const SymbolRef& s : symbols) {
+    auto it = symbol_origins_.find(s->name);
+    if (it == symbol_origins_.end()) continue;
+    if (!it->second.input.empty()) shapes.insert(it->second.input);
+    if (it->second.value) origins_of(it->second.value, seen, values, shapes);
+  }
+}
+
+// Follows a value back to the model's inputs.
+void Importer::origins_of(const Value* v, std::set<const Value*>& seen,
+                          std::set<std::string>& values, std::set<std::string>& shapes) const {
+  std::vector<const Value*> todo = {v};
+  while (!todo.empty()) {
+    const Value* x = todo.back();
+    todo.pop_back();
+    if (!seen.insert(x).second) continue;
+    for (const Dim& d : x->type.shape) {
+      if (!d.is_const()) origins_of(d, seen, values, shapes);
+    }
+    const Op* op = x->def();
+    if (!op) {
+      if (x->block() == &module_->main()->body) values.insert(x->name);
+      continue;
+    }
+    if (op->is("tenfold.dims")) {
+      for (const Dim& d : op->dims("dims")) origins_of(d, seen, values, shapes);
+    }
+    for (const Value* o : op->operands()) todo.push_back(o);
+    for (int i = 0; i < op->num_regions(); ++i) {
+      walk(*op->region(i), [&](const Op* inner) {
+        for (const Value* o : inner->operands()) todo.push_back(o);
+      });
+    }
   }
 }
 
@@ -584,6 +657,8 @@ void Importer::convert_node(const NodeProto& n, Scope& scope, GraphBuilder& b) {
       problem(s, b.errors[i].id, b.errors[i].message);
     }
     if (!e.silent) problem(s, e.id, e.message);
+    needs_.values.insert(e.needs_values.begin(), e.needs_values.end());
+    needs_.shapes.insert(e.needs_shapes.begin(), e.needs_shapes.end());
     ok = false;
   }
   b.errors.resize(errors_before);
@@ -671,11 +746,12 @@ std::vector<Problem> problems_of(const Errors& errors) {
 }
 
 Result<std::unique_ptr<Module>> run_import(std::shared_ptr<ModelFile> file,
-                                           const std::string& source,
-                                           const ImportOptions& options) {
+                                           const std::string& source, const ImportOptions& options,
+                                           ImportNeeds* needs) {
   const std::string name = file->name();
   Importer importer(std::move(file), source, options);
   auto module = importer.run();
+  if (needs) *needs = importer.needs();
   if (module) return module;
   Errors errors;
   for (const Problem& p : importer.problems()) {
@@ -686,17 +762,19 @@ Result<std::unique_ptr<Module>> run_import(std::shared_ptr<ModelFile> file,
 
 }  // namespace
 
-Result<std::unique_ptr<Module>> import_onnx(const std::string& path, const ImportOptions& options) {
+Result<std::unique_ptr<Module>> import_onnx(const std::string& path, const ImportOptions& options,
+                                            ImportNeeds* needs) {
   TF_ASSIGN(auto file, ModelFile::load(path));
-  return run_import(std::move(file), path, options);
+  return run_import(std::move(file), path, options, needs);
 }
 
 Result<std::unique_ptr<Module>> import_onnx_bytes(std::span<const std::byte> bytes,
                                                   const std::string& file_name,
                                                   const std::string& folder,
-                                                  const ImportOptions& options) {
+                                                  const ImportOptions& options,
+                                                  ImportNeeds* needs) {
   TF_ASSIGN(auto file, ModelFile::parse(bytes, file_name, folder));
-  return run_import(std::move(file), file_name, options);
+  return run_import(std::move(file), file_name, options, needs);
 }
 
 std::vector<Problem> check_onnx(const std::string& path, const ImportOptions& options) {

@@ -45,6 +45,7 @@ class Importer {
   // Null when there are problems.
   std::unique_ptr<Module> run();
   std::vector<Problem>& problems() { return problems_; }
+  const ImportNeeds& needs() const { return needs_; }
 
   // --- for NodeContext ---
   Outputs convert_graph(const ::onnx::GraphProto& g, Scope& scope, GraphBuilder& b,
@@ -62,6 +63,7 @@ class Importer {
   void scan_graph(const ::onnx::GraphProto& g, const OpsetMap& opsets, int depth);
   void scan_node(const ::onnx::NodeProto& n, const OpsetMap& opsets, int depth);
   void add_inputs(const ::onnx::GraphProto& g, Scope& scope, GraphBuilder& b);
+  void add_argument(TensorType t, const std::string& name, Scope& scope, GraphBuilder& b);
   void add_results(const ::onnx::GraphProto& g, Scope& scope, GraphBuilder& b);
   std::optional<TensorType> input_type(const std::string& name,
                                        const ::onnx::TypeProto_Tensor& type,
@@ -80,6 +82,17 @@ class Importer {
   std::string source_;
   ImportOptions options_;
   std::vector<Problem> problems_;
+  ImportNeeds needs_;
+  // What a symbol stands for: the input whose shape has it, or the value it was bound to.
+  struct Origin {
+    std::string input;
+    const Value* value = nullptr;
+  };
+  std::unordered_map<std::string, Origin> symbol_origins_;
+  void origins_of(const Value* v, std::set<const Value*>& seen, std::set<std::string>& values,
+                  std::set<std::string>& shapes) const;
+  void origins_of(const Dim& d, std::set<const Value*>& seen, std::set<std::string>& values,
+                  std::set<std::string>& shapes) const;
   std::set<std::tuple<std::string, std::string, std::string>> seen_problems_;
   std::unique_ptr<Module> module_;
   OpsetMap opsets_;

@@ -281,6 +281,45 @@ std::optional<std::vector<int64_t>> NodeContext::const_ints(Value* v) {
   return l->to_i64s();
 }
 
+std::vector<int64_t> NodeContext::need_ints(Value* v, std::string_view what) {
+  auto c = const_ints(v);
+  if (!c) need_value(v, fmt::format("{} must be known at import", what));
+  return std::move(*c);
+}
+
+namespace {
+[[noreturn]] void refuse(std::string message, const std::set<std::string>& values,
+                         const std::set<std::string>& shapes) {
+  NodeError e{"onnx-unsupported", std::move(message)};
+  e.needs_values.assign(values.begin(), values.end());
+  e.needs_shapes.assign(shapes.begin(), shapes.end());
+  if (!values.empty()) {
+    e.id = "onnx-needs-value";
+    e.message +=
+        fmt::format("; fix the value of the model's input '{}'", fmt::join(values, "', '"));
+  }
+  if (!shapes.empty()) {
+    if (values.empty()) e.id = "onnx-needs-shape";
+    e.message += fmt::format("; fix the shape of '{}' with --shape", fmt::join(shapes, "', '"));
+  }
+  throw e;
+}
+}  // namespace
+
+void NodeContext::need_value(Value* v, std::string message) {
+  std::set<const Value*> seen;
+  std::set<std::string> values, shapes;
+  s_.importer.origins_of(v, seen, values, shapes);
+  refuse(std::move(message), values, shapes);
+}
+
+void NodeContext::need_dims(const std::vector<Dim>& dims, std::string message) {
+  std::set<const Value*> seen;
+  std::set<std::string> values, shapes;
+  for (const Dim& d : dims) s_.importer.origins_of(d, seen, values, shapes);
+  refuse(std::move(message), values, shapes);
+}
+
 std::optional<std::vector<Dim>> NodeContext::known_dims(Value* v) {
   const auto* e = s_.importer.dim_values().elements(v);
   if (!e) return {};
@@ -297,8 +336,9 @@ std::vector<std::optional<Dim>> NodeContext::partial_dims(Value* v, std::string_
     invalid(fmt::format("{}: needs integers, found {}", what, v->type.str()));
   }
   if (!v->type.is_static()) {
-    fail(fmt::format("{}: the number of entries must be known at import, found {}", what,
-                     v->type.str()));
+    need_dims(v->type.shape, fmt::format("{}: the number of entries must be known at import, "
+                                         "found {}",
+                                         what, v->type.str()));
   }
   const int64_t n = v->type.num_elements().value();
   if (n > 4096) fail(fmt::format("{}: {} entries are more than a shape can have", what, n));
@@ -342,6 +382,7 @@ Dim NodeContext::runtime_dim(Value* v, std::string_view stem, int64_t min, int64
   Value* scalar = b.convert(b.reshape(v, {}), DType::I64);
   b.create("tenfold.bind_symbol", {scalar},
            {{"symbol", Attr{name}}, {"min", Attr{min}}, {"max", Attr{max}}});
+  s_.importer.symbol_origins_.try_emplace(name, Importer::Origin{{}, v});
   const Dim d = Dim::symbol(name, min, max);
   s_.importer.dim_values().note_bound(v, d, b.block());
   return d;
@@ -375,9 +416,7 @@ std::vector<int64_t> NodeContext::axes(const std::vector<int64_t>& a, int64_t ra
 
 std::optional<std::vector<int64_t>> NodeContext::axes_input_or_attr(int i, std::string_view name) {
   if (Value* v = opt(i)) {
-    auto a = const_ints(v);
-    if (!a) fail(fmt::format("input {} ({}) must be known at import", i, name));
-    return a;
+    return need_ints(v, fmt::format("input {} (axes)", i));
   }
   if (has_attr(name)) return attr_ints(name);
   ignore_attr(name);
@@ -469,7 +508,8 @@ Value* NodeContext::select(Value* pred, Value* x, Value* y) {
 int64_t NodeContext::static_dim(Value* v, int64_t axis, std::string_view what) {
   const auto c = v->type.shape[static_cast<size_t>(axis)].constant();
   if (!c) {
-    fail(fmt::format("{} must be known at import, found {}", what, v->type.str()));
+    need_dims({v->type.shape[static_cast<size_t>(axis)]},
+              fmt::format("{} must be known at import, found {}", what, v->type.str()));
   }
   return *c;
 }

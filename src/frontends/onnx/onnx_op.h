@@ -88,6 +88,7 @@ struct NodeError {
   std::string id;
   std::string message;
   bool silent = false;  // the cause was reported elsewhere
+  std::vector<std::string> needs_values = {}, needs_shapes = {};  // names of model inputs
 };
 
 class NodeContext {
@@ -144,6 +145,12 @@ class NodeContext {
   Dim dim(Value* v, std::string_view stem, int64_t min = 0, int64_t max = INT64_MAX);  // 1 element
   // What is known of each element, without binding anything.
   std::vector<std::optional<Dim>> partial_dims(Value* v, std::string_view what);
+  // Contents that must be known at import ("axes"); refuses with what they depend on.
+  std::vector<int64_t> need_ints(Value* v, std::string_view what);
+  // Refuses because `v` (or a dimension) is not known at import, saying which of the model's inputs
+  // would have to be fixed.
+  [[noreturn]] void need_value(Value* v, std::string message);
+  [[noreturn]] void need_dims(const std::vector<Dim>& dims, std::string message);
   // Always a fresh symbol (or the value when known): for counts computed at run time.
   Dim runtime_dim(Value* one_element, std::string_view stem, int64_t min = 0,
                   int64_t max = INT64_MAX);

@@ -90,6 +90,8 @@ Outputs convert(NodeContext& n) {
     }
     return {b.convert(v, to)};
   }
+  // Out-of-range floats keep their low bits in the integers narrower than a byte.
+  if (is_float(from) && is_integer(to) && bit_width(to) < 8) x = b.convert(x, DType::I32);
   return {b.convert(x, to)};
 }
 

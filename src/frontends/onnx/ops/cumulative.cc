@@ -7,9 +7,9 @@ namespace {
 
 Outputs convert(NodeContext& n) {
   Value* x = n.input(0);
-  const auto a = n.const_ints(n.input(1));
-  if (!a || a->size() != 1) n.fail("axis must be one number known at import");
-  const int64_t axis = n.axis((*a)[0], x->type.rank());
+  const auto a = n.need_ints(n.input(1), "axis");
+  if (a.size() != 1) n.invalid("axis must be one number");
+  const int64_t axis = n.axis(a[0], x->type.rank());
   return {n.b.create("tenfold.cumulative", {x},
                      {{"prim", Attr{std::string(n.op_type() == "CumSum" ? "add" : "mul")}},
                       {"axis", Attr{axis}},

@@ -65,9 +65,7 @@ Outputs convert(NodeContext& n) {
     const auto all = iota_list(static_cast<int64_t>(starts.entries.size()));
     axes = n.axes_input_or_attr(3, "").value_or(all);
     if (Value* s = n.opt(4)) {
-      const auto c = n.const_ints(s);
-      if (!c) n.fail("steps must be known at import");
-      steps = *c;
+      steps = n.need_ints(s, "steps");
     }
   }
   const size_t count = starts.entries.size();

@@ -13,9 +13,9 @@ Outputs convert(NodeContext& n) {
   std::vector<Dim> repeats;
   if (n.opset() < 6) {
     repeats.assign(rank, Dim(1));
-    const auto axis = n.const_ints(n.input(2));
-    if (!axis || axis->size() != 1) n.fail("axis must be known at import");
-    repeats[static_cast<size_t>(n.axis((*axis)[0], x->type.rank()))] = n.dim(n.input(1), "tiles");
+    const auto axis = n.need_ints(n.input(2), "axis");
+    if (axis.size() != 1) n.invalid("axis must be one number");
+    repeats[static_cast<size_t>(n.axis(axis[0], x->type.rank()))] = n.dim(n.input(1), "tiles");
   } else {
     repeats = n.dims(n.input(1), "repeats");
     if (repeats.size() != rank) {
