@@ -50,6 +50,7 @@ if(TENFOLD_PYTHON_MODULE AND _sources AND NOT TENFOLD_SANITIZE)
   set(CMAKE_CXX_VISIBILITY_PRESET default)
   nanobind_add_module(tenfold_python NB_STATIC NOMINSIZE ${_sources})
   target_link_libraries(tenfold_python PRIVATE tenfold_all)
+  target_compile_definitions(tenfold_python PRIVATE TENFOLD_VERSION="${PROJECT_VERSION}")
   target_link_options(tenfold_python PRIVATE -Wl,--exclude-libs,ALL)
   set(_package ${CMAKE_BINARY_DIR}/python/tenfold)
   set_target_properties(tenfold_python PROPERTIES OUTPUT_NAME _tenfold

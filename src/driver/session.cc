@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "driver/evaluate.h"
 #include "driver/model_format.h"
 #include "runtime/artifact.h"
 
@@ -23,25 +24,6 @@ std::string sizes_text(const std::vector<int64_t>& dims) {
   std::string s = "[";
   for (size_t i = 0; i < dims.size(); ++i) s += (i ? ", " : "") + std::to_string(dims[i]);
   return s + "]";
-}
-
-// What the inputs at hand say about an ONNX model.
-void learn(CompileOptions& options, const std::vector<NamedLiteral>& given) {
-  for (const auto& g : given) {
-    options.override_defaults.push_back(g.name);
-    size_t dot = g.name.rfind('.');
-    if (dot == std::string::npos || dot + 1 == g.name.size()) continue;
-    std::string index = g.name.substr(dot + 1);
-    if (!std::all_of(index.begin(), index.end(), [](char c) { return c >= '0' && c <= '9'; }) ||
-        index.size() > 6)
-      continue;
-    int64_t& n = options.sequence_lengths[g.name.substr(0, dot)];
-    n = std::max<int64_t>(n, std::stoll(index) + 1);
-  }
-}
-
-bool has_id(const Errors& errors, std::string_view id) {
-  return std::any_of(errors.begin(), errors.end(), [&](const Error& e) { return e.id == id; });
 }
 
 }  // namespace
@@ -95,14 +77,7 @@ Result<std::shared_ptr<Session>> Session::open(ModelSource source, SessionOption
     TF_TRY(s->use(std::move(*exe)));
     return s;
   }
-  learn(s->options_.compile, given);
-  auto module = s->source_.load(s->options_.compile);
-  if (!module.ok() && has_id(module.errors(), "onnx-unknown-rank") && !given.empty()) {
-    for (const auto& g : given)
-      s->options_.compile.shapes.try_emplace(g.name, g.value.dims().size(), -1);
-    auto again = s->source_.load(s->options_.compile);
-    if (again.ok()) module = std::move(again);
-  }
+  auto module = load_with(s->source_, s->options_.compile, given);
   if (!module.ok()) return module.take_errors();
   TF_TRY(s->compile_now(**module));
   s->compile_seconds_ = since(start);
@@ -132,39 +107,9 @@ Result<std::shared_ptr<Session>> Session::from_module(Module& m, SessionOptions 
 }
 
 Result<std::vector<Literal>> Session::order_inputs(const std::vector<NamedLiteral>& given) const {
-  Errors errors;
-  auto fail = [&](std::string id, std::string message) {
-    errors.push_back({std::move(id), std::move(message), {name()}, {}});
-  };
   std::vector<std::string> names;
   for (const auto& i : inputs_) names.push_back(i.name);
-  std::vector<Literal> ordered(inputs_.size());
-  std::vector<bool> have(inputs_.size());
-  for (const auto& g : given) {
-    auto it = std::find(names.begin(), names.end(), g.name);
-    if (it == names.end()) {
-      std::string near = nearest(g.name, names);
-      fail("unknown-input",
-           "found a value for input `" + g.name + "`, the model has " +
-               (names.empty() ? "no inputs" : "the inputs " + join(names, ", ")) +
-               (near.empty() ? "; leave it out" : "; did you mean `" + near + "`?"));
-      continue;
-    }
-    size_t i = static_cast<size_t>(it - names.begin());
-    if (have[i]) fail("repeated-input", "found two values for input `" + g.name + "`; give one");
-    have[i] = true;
-    ordered[i] = g.value;
-  }
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (have[i]) continue;
-    std::string shape;
-    for (const auto& d : inputs_[i].dim_names) shape += (shape.empty() ? "" : ", ") + d;
-    fail("missing-input", "found no value for input `" + names[i] + "` (" +
-                              std::string(tenfold::name(inputs_[i].dtype)) + " [" + shape +
-                              "]); give one");
-  }
-  if (!errors.empty()) return errors;
-  return ordered;
+  return order_by_name(given, names, name());
 }
 
 Status Session::prepare(const std::vector<Literal>& inputs) {

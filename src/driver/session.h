@@ -60,7 +60,7 @@ class Session {
   // Compilations after the first, and why each was needed.
   const std::vector<std::string>& recompilations() const { return recompilations_; }
 
-  // By name into the model's order. Every problem at once: unknown, missing and repeated names.
+  // See order_by_name().
   Result<std::vector<Literal>> order_inputs(const std::vector<NamedLiteral>& given) const;
   // Inputs in order. The outputs own their memory.
   Result<std::vector<Literal>> run(const std::vector<Literal>& inputs,
@@ -116,6 +116,11 @@ class Session {
 Result<std::shared_ptr<const rt::Executable>> make_executable(const CompiledModel& m);
 
 rt::TensorView view_of(const Literal& l);  // only ever read
+
+// By name into the order of `names`. Every problem at once: unknown, missing and repeated names.
+Result<std::vector<Literal>> order_by_name(const std::vector<NamedLiteral>& given,
+                                           const std::vector<std::string>& names,
+                                           const std::string& where);
 
 // Seeded values that fit the signature: open dimensions get small sizes, integers 0 and 1.
 std::vector<Literal> random_inputs(const rt::Program& p, uint64_t seed);

@@ -37,8 +37,7 @@ Op* GraphBuilder::open(std::string_view name, std::vector<Value*> operands, Attr
   return block_->insert_before(before_, std::move(op));
 }
 
-Op* GraphBuilder::create_open(std::string_view name, std::vector<Value*> operands,
-                              AttrDict attrs) {
+Op* GraphBuilder::create_open(std::string_view name, std::vector<Value*> operands, AttrDict attrs) {
   return open(name, std::move(operands), std::move(attrs));
 }
 
@@ -153,13 +152,20 @@ const OpDef* op_of_prim(Prim p) {
 
 const char* direction_of(Prim p) {
   switch (p) {
-    case Prim::Eq: return "EQ";
-    case Prim::Ne: return "NE";
-    case Prim::Lt: return "LT";
-    case Prim::Le: return "LE";
-    case Prim::Gt: return "GT";
-    case Prim::Ge: return "GE";
-    default: return nullptr;
+    case Prim::Eq:
+      return "EQ";
+    case Prim::Ne:
+      return "NE";
+    case Prim::Lt:
+      return "LT";
+    case Prim::Le:
+      return "LE";
+    case Prim::Gt:
+      return "GT";
+    case Prim::Ge:
+      return "GE";
+    default:
+      return nullptr;
   }
 }
 }  // namespace

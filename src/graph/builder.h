@@ -28,18 +28,18 @@ class GraphBuilder {
 
   // Shorthands; all take and return values of this block.
   Value* constant(Literal l);
-  Value* constant(DType t, double v);        // scalar
-  Value* constant_i(DType t, int64_t v);     // scalar
-  Value* splat(const TensorType& t, double v);   // constant scalar + broadcast_in_dim
+  Value* constant(DType t, double v);           // scalar
+  Value* constant_i(DType t, int64_t v);        // scalar
+  Value* splat(const TensorType& t, double v);  // constant scalar + broadcast_in_dim
   Value* full(Value* scalar, const Shape& shape);
   Value* dims_value(const std::vector<Dim>& dims, DType t = DType::I64);  // tenfold.dims, rank 1
   Value* dim_scalar(const Dim& d, DType t = DType::I64);                  // rank 0
   Dim bind_symbol(Value* i64_scalar, std::string_view stem, int64_t min, int64_t max);
-  Value* unary(Prim p, Value* x);            // elementwise op by its primitive
+  Value* unary(Prim p, Value* x);             // elementwise op by its primitive
   Value* binary(Prim p, Value* a, Value* b);  // same shapes
   Value* compare(std::string_view direction, Value* a, Value* b);  // "LT" ..., by dtype
   Value* select(Value* pred, Value* on_true, Value* on_false);
-  Value* convert(Value* x, DType t);         // no op when already t
+  Value* convert(Value* x, DType t);             // no op when already t
   Value* reshape(Value* x, const Shape& shape);  // no op when equal
   Value* transpose(Value* x, const std::vector<int64_t>& perm);
   Value* broadcast_in_dim(Value* x, const Shape& shape, const std::vector<int64_t>& dims);
@@ -57,7 +57,8 @@ class GraphBuilder {
   // Reduction by a primitive (Add, Mul, Max, Min, And, Or) with that primitive's identity.
   Value* reduce(Prim p, Value* x, const std::vector<int64_t>& dims, bool keep_dims = false);
   Value* dot_general(Value* lhs, Value* rhs, const std::vector<int64_t>& lhs_batch,
-                     const std::vector<int64_t>& rhs_batch, const std::vector<int64_t>& lhs_contract,
+                     const std::vector<int64_t>& rhs_batch,
+                     const std::vector<int64_t>& lhs_contract,
                      const std::vector<int64_t>& rhs_contract, std::optional<DType> result = {});
   Value* matmul(Value* a, Value* b);  // numpy.matmul rules
   // Calls `body` with the region's arguments; it must return the region's results.

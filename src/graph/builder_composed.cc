@@ -92,13 +92,27 @@ Value* GraphBuilder::reduce(Prim p, Value* x, const std::vector<int64_t>& dims, 
   const DType t = x->type.dtype;
   Literal identity;
   switch (p) {
-    case Prim::Add: identity = Literal::scalar(t, 0); break;
-    case Prim::Mul: identity = Literal::scalar(t, 1); break;
-    case Prim::Max: identity = extreme(t, false); break;
-    case Prim::Min: identity = extreme(t, true); break;
-    case Prim::And: identity = Literal::scalar_i(t, t == DType::Bool ? 1 : -1); break;
-    case Prim::Or: identity = Literal::scalar_i(t, 0); break;
-    case Prim::Xor: identity = Literal::scalar_i(t, 0); break;
+    case Prim::Add:
+      identity = Literal::scalar(t, 0);
+      break;
+    case Prim::Mul:
+      identity = Literal::scalar(t, 1);
+      break;
+    case Prim::Max:
+      identity = extreme(t, false);
+      break;
+    case Prim::Min:
+      identity = extreme(t, true);
+      break;
+    case Prim::And:
+      identity = Literal::scalar_i(t, t == DType::Bool ? 1 : -1);
+      break;
+    case Prim::Or:
+      identity = Literal::scalar_i(t, 0);
+      break;
+    case Prim::Xor:
+      identity = Literal::scalar_i(t, 0);
+      break;
     default:
       fail("graph-reduce", std::string(name(p)) + " has no identity to reduce with");
       identity = Literal::scalar(t, 0);
@@ -155,8 +169,8 @@ Value* GraphBuilder::matmul(Value* a, Value* b) {
   const int ra = a->type.rank();
   const int rb = b->type.rank();
   if (ra == 0 || rb == 0) {
-    fail("shape-matmul", "matmul takes no scalars, given " + a->type.str() + " and " +
-                             b->type.str());
+    fail("shape-matmul",
+         "matmul takes no scalars, given " + a->type.str() + " and " + b->type.str());
     return a;
   }
   if (rb == 1) return dot_general(a, b, {}, {}, {ra - 1}, {0});
@@ -243,11 +257,11 @@ std::vector<Value*> GraphBuilder::composite(std::string_view name, const std::ve
         return std::find(bare.begin(), bare.end(), s->name) != bare.end();
       });
       if (known) continue;
-      auto it = std::find_if(renamed.begin(), renamed.end(),
-                             [&](const auto& r) { return r.first == d; });
+      auto it =
+          std::find_if(renamed.begin(), renamed.end(), [&](const auto& r) { return r.first == d; });
       if (it == renamed.end()) {
-        const std::string s = module_->unique_symbol_name(stem + "_d" +
-                                                          std::to_string(renamed.size()));
+        const std::string s =
+            module_->unique_symbol_name(stem + "_d" + std::to_string(renamed.size()));
         renamed.emplace_back(d, Dim::symbol(s, d.min(), d.max()));
         it = renamed.end() - 1;
       }

@@ -23,8 +23,7 @@ bool operator==(const Attr& a, const Attr& b) {
   return std::visit(
       [&](const auto& x) {
         using T = std::decay_t<decltype(x)>;
-        if constexpr (std::is_same_v<T, Literal> ||
-                      std::is_same_v<T, std::shared_ptr<AttrDict>>) {
+        if constexpr (std::is_same_v<T, Literal> || std::is_same_v<T, std::shared_ptr<AttrDict>>) {
           return false;  // handled above
         } else {
           return x == std::get<T>(b.v);

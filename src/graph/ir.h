@@ -65,8 +65,8 @@ bool operator==(const Attr& a, const Attr& b);
 class Value {
  public:
   TensorType type;
-  std::string name;  // the user's own name where there is one; printing uniquifies
-  Op* def() const { return def_; }       // null for block arguments
+  std::string name;                 // the user's own name where there is one; printing uniquifies
+  Op* def() const { return def_; }  // null for block arguments
   Block* block() const { return block_; }  // owner block of an argument, null for results
   int index() const { return index_; }
   const std::vector<Op*>& users() const { return users_; }  // one entry per use
@@ -139,12 +139,12 @@ class Block {
   Value* add_arg(TensorType t, std::string name = {});
   Op* terminator() const;
   const std::vector<Value*>& results() const { return terminator()->operands(); }
-  Op* parent_op() const { return parent_op_; }       // null for a function's body
+  Op* parent_op() const { return parent_op_; }                    // null for a function's body
   Function* parent_function() const { return parent_function_; }  // null for an op's region
 
   Op* append(std::unique_ptr<Op> op);
   Op* insert_before(Op* before, std::unique_ptr<Op> op);  // null: append
-  void erase(Op* op);  // TF_CHECKs that its results have no users
+  void erase(Op* op);                  // TF_CHECKs that its results have no users
   std::unique_ptr<Op> remove(Op* op);  // takes it out, uses and users kept, to be put elsewhere
   Ops::iterator iterator_of(Op* op);
   ~Block();

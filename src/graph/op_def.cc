@@ -89,37 +89,59 @@ std::vector<TensorType> region_result_types(const Block& b) {
 
 std::string_view name(AttrKind k) {
   switch (k) {
-    case AttrKind::Bool: return "bool";
-    case AttrKind::I64: return "integer";
-    case AttrKind::F64: return "number";
-    case AttrKind::Str: return "string";
-    case AttrKind::Enum: return "enumeration";
-    case AttrKind::Func: return "function name";
-    case AttrKind::Type: return "element type";
-    case AttrKind::I64s: return "list of integers";
-    case AttrKind::Bools: return "list of bools";
-    case AttrKind::Dims: return "list of dimensions";
-    case AttrKind::Strs: return "list of strings";
-    case AttrKind::Lit: return "dense tensor";
-    case AttrKind::Dict: return "dictionary";
+    case AttrKind::Bool:
+      return "bool";
+    case AttrKind::I64:
+      return "integer";
+    case AttrKind::F64:
+      return "number";
+    case AttrKind::Str:
+      return "string";
+    case AttrKind::Enum:
+      return "enumeration";
+    case AttrKind::Func:
+      return "function name";
+    case AttrKind::Type:
+      return "element type";
+    case AttrKind::I64s:
+      return "list of integers";
+    case AttrKind::Bools:
+      return "list of bools";
+    case AttrKind::Dims:
+      return "list of dimensions";
+    case AttrKind::Strs:
+      return "list of strings";
+    case AttrKind::Lit:
+      return "dense tensor";
+    case AttrKind::Dict:
+      return "dictionary";
   }
   __builtin_unreachable();
 }
 
 bool is_of_kind(const Attr& a, AttrKind k) {
   switch (k) {
-    case AttrKind::Bool: return std::holds_alternative<bool>(a.v);
-    case AttrKind::I64: return std::holds_alternative<int64_t>(a.v);
-    case AttrKind::F64: return std::holds_alternative<double>(a.v);
+    case AttrKind::Bool:
+      return std::holds_alternative<bool>(a.v);
+    case AttrKind::I64:
+      return std::holds_alternative<int64_t>(a.v);
+    case AttrKind::F64:
+      return std::holds_alternative<double>(a.v);
     case AttrKind::Str:
     case AttrKind::Enum:
-    case AttrKind::Func: return std::holds_alternative<std::string>(a.v);
-    case AttrKind::Type: return std::holds_alternative<DType>(a.v);
+    case AttrKind::Func:
+      return std::holds_alternative<std::string>(a.v);
+    case AttrKind::Type:
+      return std::holds_alternative<DType>(a.v);
     case AttrKind::I64s:
-    case AttrKind::Bools: return std::holds_alternative<std::vector<int64_t>>(a.v);
-    case AttrKind::Dims: return std::holds_alternative<std::vector<Dim>>(a.v);
-    case AttrKind::Strs: return std::holds_alternative<std::vector<std::string>>(a.v);
-    case AttrKind::Lit: return std::holds_alternative<Literal>(a.v);
+    case AttrKind::Bools:
+      return std::holds_alternative<std::vector<int64_t>>(a.v);
+    case AttrKind::Dims:
+      return std::holds_alternative<std::vector<Dim>>(a.v);
+    case AttrKind::Strs:
+      return std::holds_alternative<std::vector<std::string>>(a.v);
+    case AttrKind::Lit:
+      return std::holds_alternative<Literal>(a.v);
     case AttrKind::Dict: {
       auto* d = std::get_if<std::shared_ptr<AttrDict>>(&a.v);
       return d && *d;
@@ -175,9 +197,8 @@ std::vector<TensorType> call_result_types(const Function& callee, const std::vec
     return {};
   }
   if (args.size() != body.args.size()) {
-    diag.fail("callee", "function @" + callee.name + " takes " +
-                            std::to_string(body.args.size()) + " arguments, given " +
-                            std::to_string(args.size()));
+    diag.fail("callee", "function @" + callee.name + " takes " + std::to_string(body.args.size()) +
+                            " arguments, given " + std::to_string(args.size()));
     return {};
   }
   std::unordered_map<std::string, Dim> bound;

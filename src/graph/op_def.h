@@ -21,17 +21,31 @@ enum class OpKind : uint8_t {
   Reduce,       // reduce
   GatherScatter,
   Sort,
-  Region,       // while, if, case, call, composite: control flow over blocks
+  Region,  // while, if, case, call, composite: control flow over blocks
   Collective,
-  Opaque,       // rng, fft, cholesky, triangular_solve ...: emits its own loops
+  Opaque,  // rng, fft, cholesky, triangular_solve ...: emits its own loops
   Terminator,
 };
 
-enum class AttrKind : uint8_t { Bool, I64, F64, Str, Enum, Func, Type, I64s, Bools, Dims, Strs, Lit, Dict };
+enum class AttrKind : uint8_t {
+  Bool,
+  I64,
+  F64,
+  Str,
+  Enum,
+  Func,
+  Type,
+  I64s,
+  Bools,
+  Dims,
+  Strs,
+  Lit,
+  Dict
+};
 
-// How an attribute refers to the dimensions of operand 0 (and of a result of the same rank), so that
-// layout changes rewrite any op: one entry a dimension, two entries (low, high) a dimension, or
-// numbers of dimensions.
+// How an attribute refers to the dimensions of operand 0 (and of a result of the same rank), so
+// that layout changes rewrite any op: one entry a dimension, two entries (low, high) a dimension,
+// or numbers of dimensions.
 enum class AttrRole : uint8_t { Plain, PerDim, PerDimPair, DimIndex };
 
 struct AttrSpec {

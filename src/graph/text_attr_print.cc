@@ -140,13 +140,15 @@ std::string spec_text(const OpDef& def, const AttrSpec& spec, const Attr& a) {
     case AttrKind::Enum:
       if (!stablehlo || cls.empty()) return quote(a.as<std::string>());
       return "#stablehlo<" + cls + " " + a.as<std::string>() + ">";
-    case AttrKind::Func: return "@" + quote(a.as<std::string>());
+    case AttrKind::Func:
+      return "@" + quote(a.as<std::string>());
     case AttrKind::Str:
       if (spec.name.ends_with("_layouts") || spec.name == "output_operand_aliases") {
         return a.as<std::string>();
       }
       return quote(a.as<std::string>());
-    case AttrKind::Bools: return array_text("i1", a.as<std::vector<int64_t>>());
+    case AttrKind::Bools:
+      return array_text("i1", a.as<std::vector<int64_t>>());
     case AttrKind::I64s:
     case AttrKind::Dims: {
       std::vector<int64_t> v;
@@ -179,7 +181,8 @@ std::string spec_text(const OpDef& def, const AttrSpec& spec, const Attr& a) {
       }
       return "[" + joined(items) + "]";
     }
-    default: return value_text(a);
+    default:
+      return value_text(a);
   }
 }
 

@@ -17,20 +17,34 @@ const Attribute* find(const Dictionary& d, std::string_view name) {
 
 std::string_view kind_name(Attribute::Kind k) {
   switch (k) {
-    case Attribute::Kind::Unit: return "a unit";
-    case Attribute::Kind::Bool: return "a bool";
-    case Attribute::Kind::Int: return "an integer";
-    case Attribute::Kind::Float: return "a floating-point number";
-    case Attribute::Kind::String: return "a string";
-    case Attribute::Kind::Symbol: return "a symbol name";
-    case Attribute::Kind::Type: return "a type";
-    case Attribute::Kind::Array: return "a list";
-    case Attribute::Kind::Dict: return "a dictionary";
-    case Attribute::Kind::Dense: return "a dense tensor";
-    case Attribute::Kind::Dims: return "a list of dimensions";
-    case Attribute::Kind::Enum: return "an enumeration value";
-    case Attribute::Kind::Group: return "a group of attributes";
-    case Attribute::Kind::Other: return "an attribute of another dialect";
+    case Attribute::Kind::Unit:
+      return "a unit";
+    case Attribute::Kind::Bool:
+      return "a bool";
+    case Attribute::Kind::Int:
+      return "an integer";
+    case Attribute::Kind::Float:
+      return "a floating-point number";
+    case Attribute::Kind::String:
+      return "a string";
+    case Attribute::Kind::Symbol:
+      return "a symbol name";
+    case Attribute::Kind::Type:
+      return "a type";
+    case Attribute::Kind::Array:
+      return "a list";
+    case Attribute::Kind::Dict:
+      return "a dictionary";
+    case Attribute::Kind::Dense:
+      return "a dense tensor";
+    case Attribute::Kind::Dims:
+      return "a list of dimensions";
+    case Attribute::Kind::Enum:
+      return "an enumeration value";
+    case Attribute::Kind::Group:
+      return "a group of attributes";
+    case Attribute::Kind::Other:
+      return "an attribute of another dialect";
   }
   __builtin_unreachable();
 }
@@ -113,8 +127,8 @@ int64_t Reader::integer() {
   uint64_t m = 0;
   const uint64_t limit = negative ? uint64_t{1} << 63 : UINT64_MAX;
   if (!to_magnitude(t.text, m) || m > limit) {
-    problem(at, "text-number", "the integer " + std::string(t.text.substr(0, 40)) +
-                                   " does not fit 64 bits");
+    problem(at, "text-number",
+            "the integer " + std::string(t.text.substr(0, 40)) + " does not fit 64 bits");
     return 0;
   }
   return static_cast<int64_t>(negative ? 0 - m : m);
@@ -233,8 +247,8 @@ Attribute Reader::number(bool typed) {
     a.kind = Attribute::Kind::Int;
     uint64_t m = 0;
     if (!to_magnitude(t.text, m) || (negative && m > uint64_t{1} << 63)) {
-      problem(a.offset, "text-number", "the integer " + std::string(t.text.substr(0, 40)) +
-                                           " does not fit 64 bits");
+      problem(a.offset, "text-number",
+              "the integer " + std::string(t.text.substr(0, 40)) + " does not fit 64 bits");
     }
     a.i = static_cast<int64_t>(negative ? 0 - m : m);
     a.f = negative ? -static_cast<double>(m) : static_cast<double>(m);
@@ -374,8 +388,7 @@ Attribute Reader::conv_dimensions() {
       ++index;
     } while (eat(','));
     expect(']');
-    const bool complete = d1 >= 0 && d2 >= 0 &&
-                          index == static_cast<int64_t>(where.size()) + 2 &&
+    const bool complete = d1 >= 0 && d2 >= 0 && index == static_cast<int64_t>(where.size()) + 2 &&
                           std::find(where.begin(), where.end(), -1) == where.end();
     if (!failed && !complete) {
       return syntax(at, "the dimensions must be " + std::string(c1) + ", " + std::string(c2) +
@@ -404,8 +417,7 @@ Attribute Reader::conv_dimensions() {
   part("i", "kernel_input_feature_dimension", "o", "kernel_output_feature_dimension",
        "kernel_spatial_dimensions");
   expect_arrow();
-  part("b", "output_batch_dimension", "f", "output_feature_dimension",
-       "output_spatial_dimensions");
+  part("b", "output_batch_dimension", "f", "output_feature_dimension", "output_spatial_dimensions");
   return a;
 }
 
@@ -463,7 +475,8 @@ Attribute Reader::attribute(bool typed) {
   a.offset = t.begin;
   switch (t.kind) {
     case Tok::Integer:
-    case Tok::Float: return number(typed);
+    case Tok::Float:
+      return number(typed);
     case Tok::String:
       lex.next();
       a.kind = Attribute::Kind::String;
@@ -483,7 +496,9 @@ Attribute Reader::attribute(bool typed) {
         a.text += "::" + unescape(lex.next().text);
       }
       return a;
-    case Tok::Hash: lex.next(); return dialect_attribute(t);
+    case Tok::Hash:
+      lex.next();
+      return dialect_attribute(t);
     case Tok::Punct:
       if (t.is('-')) return number(typed);
       if (t.is('[')) return array();
@@ -520,8 +535,11 @@ Attribute Reader::attribute(bool typed) {
         return a;
       }
       break;
-    case Tok::Bang: break;
-    default: wanted("an attribute"); return a;
+    case Tok::Bang:
+      break;
+    default:
+      wanted("an attribute");
+      return a;
   }
   a.kind = Attribute::Kind::Type;
   a.type = type();

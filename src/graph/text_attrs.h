@@ -17,7 +17,7 @@ namespace tenfold::text {
 struct Type {
   enum class Kind : uint8_t { Tensor, Scalar, Index, None, Token, Tuple, Function, Other };
   Kind kind = Kind::Other;
-  TensorType tensor;  // Tensor; Scalar: its dtype
+  TensorType tensor;                  // Tensor; Scalar: its dtype
   std::vector<Type> inputs, outputs;  // Function; Tuple: outputs
   std::string spelling;               // Other
   std::string str() const;
@@ -33,7 +33,17 @@ using Dictionary = std::vector<std::pair<std::string, Attribute>>;
 
 struct Attribute {
   enum class Kind : uint8_t {
-    Unit, Bool, Int, Float, String, Symbol, Type, Array, Dict, Dense, Dims,
+    Unit,
+    Bool,
+    Int,
+    Float,
+    String,
+    Symbol,
+    Type,
+    Array,
+    Dict,
+    Dense,
+    Dims,
     Enum,   // #stablehlo<precision DEFAULT>: text "DEFAULT"
     Group,  // #stablehlo.dot<a = [..], ...>: dict, text "stablehlo.dot"
     Other,  // anything else, balanced: text is its spelling
@@ -44,7 +54,7 @@ struct Attribute {
   int64_t i = 0;
   double f = 0;
   std::string text;
-  Type type;  // Type; of Int and Float when written
+  Type type;                     // Type; of Int and Float when written
   std::vector<Attribute> items;  // Array, also array<i64: ...>
   std::shared_ptr<Dictionary> dict;
   Literal literal;
@@ -87,15 +97,15 @@ class Reader {
   Attribute attribute(bool typed = true);
   // [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f] as the flat attributes of a convolution.
   Attribute conv_dimensions();
-  Dictionary dictionary();  // { ... }
+  Dictionary dictionary();                 // { ... }
   Dictionary dictionary_body(char close);  // up to and including `close`
   Type type();
   std::vector<Type> type_list();  // type (, type)*
   Type function_type();           // (types) -> types
   std::vector<Type> result_types();
-  TensorType tensor_type();       // a tensor; anything else is a problem
-  std::optional<Loc> trailing_loc();  // loc(...) if there is one
-  bool skip_alias_definition();       // #name = ... or !name = ... at the top level
+  TensorType tensor_type();             // a tensor; anything else is a problem
+  std::optional<Loc> trailing_loc();    // loc(...) if there is one
+  bool skip_alias_definition();         // #name = ... or !name = ... at the top level
   std::vector<int64_t> integer_list();  // [1, 2]
 
   SymbolRef symbol(std::string_view name);
@@ -131,8 +141,8 @@ class Reader {
   Loc location_alias(const Token& t);
   friend class DenseReader;
 
-  std::unordered_map<std::string_view, size_t> aliases_;       // #name -> offset of the value
-  std::unordered_map<std::string_view, size_t> type_aliases_;  // !name
+  std::unordered_map<std::string_view, size_t> aliases_;         // #name -> offset of the value
+  std::unordered_map<std::string_view, size_t> type_aliases_;    // !name
   std::unordered_map<std::string, std::string_view> resources_;  // name -> hex digits
   std::unordered_map<std::string_view, Loc> loc_cache_;
   std::unordered_map<std::string_view, Attribute> attr_cache_;

@@ -1,5 +1,5 @@
-// Attributes between MLIR's spelling and the flat, typed ones of the op table: reading side, and the
-// tables.
+// Attributes between MLIR's spelling and the flat, typed ones of the op table: reading side, and
+// the tables.
 #include <algorithm>
 #include <array>
 
@@ -51,19 +51,29 @@ constexpr std::pair<std::string_view, std::string_view> kEnums[] = {
 
 const std::vector<Group>& groups() {
   static const std::vector<Group> table = {
-      {"stablehlo.dot_general", "dot_dimension_numbers", "stablehlo.dot",
+      {"stablehlo.dot_general",
+       "dot_dimension_numbers",
+       "stablehlo.dot",
        {"lhs_batching_dimensions", "rhs_batching_dimensions", "lhs_contracting_dimensions",
         "rhs_contracting_dimensions"}},
-      {"stablehlo.gather", "dimension_numbers", "stablehlo.gather",
+      {"stablehlo.gather",
+       "dimension_numbers",
+       "stablehlo.gather",
        {"offset_dims", "collapsed_slice_dims", "operand_batching_dims",
         "start_indices_batching_dims", "start_index_map", "index_vector_dim"}},
-      {"stablehlo.dynamic_gather", "dimension_numbers", "stablehlo.gather",
+      {"stablehlo.dynamic_gather",
+       "dimension_numbers",
+       "stablehlo.gather",
        {"offset_dims", "collapsed_slice_dims", "operand_batching_dims",
         "start_indices_batching_dims", "start_index_map", "index_vector_dim"}},
-      {"stablehlo.scatter", "scatter_dimension_numbers", "stablehlo.scatter",
+      {"stablehlo.scatter",
+       "scatter_dimension_numbers",
+       "stablehlo.scatter",
        {"update_window_dims", "inserted_window_dims", "input_batching_dims",
         "scatter_indices_batching_dims", "scatter_dims_to_operand_dims", "index_vector_dim"}},
-      {"stablehlo.convolution", "dimension_numbers", "stablehlo.conv",
+      {"stablehlo.convolution",
+       "dimension_numbers",
+       "stablehlo.conv",
        {"input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions",
         "kernel_input_feature_dimension", "kernel_output_feature_dimension",
         "kernel_spatial_dimensions", "output_batch_dimension", "output_feature_dimension",
@@ -117,13 +127,18 @@ bool to_strings(const Attribute& a, std::vector<std::string>& out) {
 // What a value inside a dictionary is, with nothing that says what it should be.
 Attr to_free_attr(const Attribute& a) {
   switch (a.kind) {
-    case Attribute::Kind::Unit: return Attr{true};
-    case Attribute::Kind::Bool: return Attr{a.flag};
-    case Attribute::Kind::Int: return Attr{a.i};
-    case Attribute::Kind::Float: return Attr{a.f};
+    case Attribute::Kind::Unit:
+      return Attr{true};
+    case Attribute::Kind::Bool:
+      return Attr{a.flag};
+    case Attribute::Kind::Int:
+      return Attr{a.i};
+    case Attribute::Kind::Float:
+      return Attr{a.f};
     case Attribute::Kind::String:
     case Attribute::Kind::Symbol:
-    case Attribute::Kind::Enum: return Attr{a.text};
+    case Attribute::Kind::Enum:
+      return Attr{a.text};
     case Attribute::Kind::Type:
       if (a.type.kind == Type::Kind::Scalar) return Attr{a.type.tensor.dtype};
       return Attr{a.type.str()};
@@ -140,9 +155,12 @@ Attr to_free_attr(const Attribute& a) {
       for (auto& [k, v] : *a.dict) d->emplace_back(k, to_free_attr(v));
       return Attr{std::move(d)};
     }
-    case Attribute::Kind::Dense: return Attr{a.literal};
-    case Attribute::Kind::Dims: return Attr{a.dims};
-    case Attribute::Kind::Other: return Attr{a.text};
+    case Attribute::Kind::Dense:
+      return Attr{a.literal};
+    case Attribute::Kind::Dims:
+      return Attr{a.dims};
+    case Attribute::Kind::Other:
+      return Attr{a.text};
   }
   __builtin_unreachable();
 }
@@ -205,19 +223,32 @@ Attr to_attr(const Attribute& a, AttrKind kind, bool keep_text) {
 
 std::string_view wanted_kind(AttrKind k) {
   switch (k) {
-    case AttrKind::Bool: return "a bool";
-    case AttrKind::I64: return "an integer";
-    case AttrKind::F64: return "a number";
-    case AttrKind::Str: return "a string";
-    case AttrKind::Enum: return "an enumeration value";
-    case AttrKind::Func: return "a function's @name";
-    case AttrKind::Type: return "an element type";
-    case AttrKind::I64s: return "a list of integers";
-    case AttrKind::Bools: return "a list of bools";
-    case AttrKind::Dims: return "a list of dimensions";
-    case AttrKind::Strs: return "a list of strings";
-    case AttrKind::Lit: return "a dense tensor";
-    case AttrKind::Dict: return "a dictionary";
+    case AttrKind::Bool:
+      return "a bool";
+    case AttrKind::I64:
+      return "an integer";
+    case AttrKind::F64:
+      return "a number";
+    case AttrKind::Str:
+      return "a string";
+    case AttrKind::Enum:
+      return "an enumeration value";
+    case AttrKind::Func:
+      return "a function's @name";
+    case AttrKind::Type:
+      return "an element type";
+    case AttrKind::I64s:
+      return "a list of integers";
+    case AttrKind::Bools:
+      return "a list of bools";
+    case AttrKind::Dims:
+      return "a list of dimensions";
+    case AttrKind::Strs:
+      return "a list of strings";
+    case AttrKind::Lit:
+      return "a dense tensor";
+    case AttrKind::Dict:
+      return "a dictionary";
   }
   __builtin_unreachable();
 }
@@ -337,8 +368,8 @@ AttrDict to_attributes(Reader& r, const OpDef& def, const Dictionary& read, size
   c.complete_group();
   AttrDict out = c.take();
   for (const AttrSpec& s : def.attrs) {
-    const bool have = std::any_of(out.begin(), out.end(),
-                                  [&](const auto& kv) { return kv.first == s.name; });
+    const bool have =
+        std::any_of(out.begin(), out.end(), [&](const auto& kv) { return kv.first == s.name; });
     const bool was_read = find(read, s.name) != nullptr;  // reported when it was converted
     if (s.required && !have && !was_read) {
       r.problem(offset, "text-attribute",

@@ -46,8 +46,7 @@ bool DenseReader::check_size(const TensorType& t, size_t offset) {
   return false;
 }
 
-bool DenseReader::from_hex(std::string_view hex, size_t offset, const TensorType& t,
-                           Literal& out) {
+bool DenseReader::from_hex(std::string_view hex, size_t offset, const TensorType& t, Literal& out) {
   if (!check_size(t, offset)) return false;
   auto bad = [&](std::string message) {
     r_.problem(offset, "text-dense", std::move(message));
@@ -56,12 +55,12 @@ bool DenseReader::from_hex(std::string_view hex, size_t offset, const TensorType
   const int64_t elements = Literal(t.dtype, t.static_shape()).size();
   const size_t bytes = hex.size() / 2;
   const size_t full = static_cast<size_t>(elements) * byte_size(t.dtype);
-  const bool packed = t.dtype == DType::Bool && bytes != full &&
-                      bytes == (static_cast<size_t>(elements) + 7) / 8;
+  const bool packed =
+      t.dtype == DType::Bool && bytes != full && bytes == (static_cast<size_t>(elements) + 7) / 8;
   const bool splat = !packed && bytes != full && bytes == static_cast<size_t>(byte_size(t.dtype));
   if (hex.size() % 2 || (bytes != full && !packed && !splat)) {
-    return bad("the blob has " + std::to_string(bytes) + " bytes, wanted " +
-               std::to_string(full) + " for " + t.str());
+    return bad("the blob has " + std::to_string(bytes) + " bytes, wanted " + std::to_string(full) +
+               " for " + t.str());
   }
   Literal l(t.dtype, t.static_shape());
   std::byte* to = l.mutable_bytes();
@@ -170,8 +169,7 @@ bool DenseReader::list(Literal& l, size_t level, int64_t& at) {
       if (level + 1 < l.dims().size()) {
         if (!r_.lex.peek().is('[')) {
           r_.problem(r_.lex.offset(), "text-dense",
-                     "found " + r_.lex.found() + ", wanted a list: the type is " +
-                         l.type().str());
+                     "found " + r_.lex.found() + ", wanted a list: the type is " + l.type().str());
           return false;
         }
         if (!list(l, level + 1, at)) return false;
@@ -205,8 +203,8 @@ bool DenseReader::element(Literal& l, int64_t i) {
 bool DenseReader::number(DType t, std::byte* out) {
   const size_t at = r_.lex.offset();
   auto bad = [&](const std::string& found) {
-    r_.problem(at, "text-dense", "found " + found + ", wanted a value of type " +
-                                     std::string(name(t)));
+    r_.problem(at, "text-dense",
+               "found " + found + ", wanted a value of type " + std::string(name(t)));
     return false;
   };
   const bool negative = r_.eat('-');

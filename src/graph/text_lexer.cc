@@ -7,9 +7,7 @@ namespace tenfold::text {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_hex(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
+bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_ident(char c) { return is_letter(c) || is_digit(c) || c == '$' || c == '.'; }
 bool is_suffix(char c) { return is_ident(c) || c == '-'; }
@@ -45,18 +43,26 @@ Location Lexer::at(size_t offset) const {
 
 std::string Lexer::found(const Token& t) {
   switch (t.kind) {
-    case Tok::End: return "the end of the file";
-    case Tok::String: return "\"" + std::string(t.text.substr(0, 40)) + "\"";
-    case Tok::Value: return "'%" + std::string(t.text.substr(0, 40)) + "'";
-    case Tok::Block: return "'^" + std::string(t.text.substr(0, 40)) + "'";
-    case Tok::Symbol: return "'@" + std::string(t.text.substr(0, 40)) + "'";
-    case Tok::Hash: return "'#" + std::string(t.text.substr(0, 40)) + "'";
-    case Tok::Bang: return "'!" + std::string(t.text.substr(0, 40)) + "'";
+    case Tok::End:
+      return "the end of the file";
+    case Tok::String:
+      return "\"" + std::string(t.text.substr(0, 40)) + "\"";
+    case Tok::Value:
+      return "'%" + std::string(t.text.substr(0, 40)) + "'";
+    case Tok::Block:
+      return "'^" + std::string(t.text.substr(0, 40)) + "'";
+    case Tok::Symbol:
+      return "'@" + std::string(t.text.substr(0, 40)) + "'";
+    case Tok::Hash:
+      return "'#" + std::string(t.text.substr(0, 40)) + "'";
+    case Tok::Bang:
+      return "'!" + std::string(t.text.substr(0, 40)) + "'";
     case Tok::Bad:
       if (!t.text.empty() && t.text[0] == '"') return "a string that does not end";
       if (!t.text.empty() && (t.text[0] < 32 || t.text[0] > 126)) return "a byte that is no text";
       [[fallthrough]];
-    default: return "'" + std::string(t.text.substr(0, 40)) + "'";
+    default:
+      return "'" + std::string(t.text.substr(0, 40)) + "'";
   }
 }
 
@@ -140,10 +146,24 @@ void Lexer::lex() {
     case '{':
       if (s.substr(p, 3) == "{-#") return take(Tok::MetaOpen, p, p + 3);
       return take(Tok::Punct, p, p + 1);
-    case '(': case ')': case '}': case '[': case ']': case '<': case '>': case ',': case '=':
-    case ':': case '?': case '*': case '+': case '|': case '/':
+    case '(':
+    case ')':
+    case '}':
+    case '[':
+    case ']':
+    case '<':
+    case '>':
+    case ',':
+    case '=':
+    case ':':
+    case '?':
+    case '*':
+    case '+':
+    case '|':
+    case '/':
       return take(Tok::Punct, p, p + 1);
-    default: break;
+    default:
+      break;
   }
   take(Tok::Bad, p, p + 1);
 }

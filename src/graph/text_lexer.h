@@ -11,20 +11,20 @@ namespace tenfold::text {
 
 enum class Tok : uint8_t {
   End,
-  Ident,    // add, stablehlo.add, tensor, true
-  Integer,  // 12, 0x1F
-  Float,    // 1.5, 1.0e-3
-  String,   // "..."; text() is between the quotes, still escaped
-  Value,    // %x or %3; a following #n is separate (Punct '#', Integer)
-  Block,    // ^bb0
-  Symbol,   // @name or @"name"; text() is the name
-  Hash,     // #name, text() without '#'
-  Bang,     // !name
-  Arrow,    // ->
-  Punct,    // one character
+  Ident,      // add, stablehlo.add, tensor, true
+  Integer,    // 12, 0x1F
+  Float,      // 1.5, 1.0e-3
+  String,     // "..."; text() is between the quotes, still escaped
+  Value,      // %x or %3; a following #n is separate (Punct '#', Integer)
+  Block,      // ^bb0
+  Symbol,     // @name or @"name"; text() is the name
+  Hash,       // #name, text() without '#'
+  Bang,       // !name
+  Arrow,      // ->
+  Punct,      // one character
   MetaOpen,   // {-#
   MetaClose,  // #-}
-  Bad,      // a byte that starts no token, an open string
+  Bad,        // a byte that starts no token, an open string
 };
 
 struct Token {

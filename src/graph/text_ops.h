@@ -32,7 +32,6 @@ const OpDef* op_of_text_name(std::string_view name);
 // The attributes of `op` from what was read; problems go to the reader.
 AttrDict to_attributes(Reader& r, const OpDef& def, const Dictionary& read, size_t offset);
 
-
 // --- printing ------------------------------------------------------------------------------------
 
 // MLIR's spelling of the op's attributes as "name = value" strings; members of groups together.

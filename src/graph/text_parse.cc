@@ -1,5 +1,6 @@
-// The parser of modules: structure, names, the generic form of ops. A syntax error ends the reading;
-// everything else is recorded and reading goes on, so that one run lists a file's problems.
+// The parser of modules: structure, names, the generic form of ops. A syntax error ends the
+// reading; everything else is recorded and reading goes on, so that one run lists a file's
+// problems.
 #include <algorithm>
 
 #include "graph/check.h"
@@ -233,8 +234,8 @@ void Parser::function() {
   const size_t mark = scope();
   if (!r_.expect('(')) return;
   if (r_.lex.peek().is("tensor")) {
-    return r_.syntax(r_.lex.offset(), "function @" + f->name +
-                                          " is only declared; every function needs a body");
+    return r_.syntax(r_.lex.offset(),
+                     "function @" + f->name + " is only declared; every function needs a body");
   }
   block_arguments(f->body, ')');
   std::vector<TensorType> results;
@@ -324,7 +325,8 @@ Value* Parser::block_argument(Block& b, std::string_view name, const Type& type,
   }
   const auto ts = tensor_types({type}, offset);
   Value* v = b.add_arg(ts[0], std::string(name));
-  if (b.parent_function() && has_holes(v->type)) {  // every open size of an argument is a symbol of its own
+  if (b.parent_function() &&
+      has_holes(v->type)) {  // every open size of an argument is a symbol of its own
     for (size_t i = 0; i < v->type.shape.size(); ++i) {
       if (!is_hole(v->type.shape[i])) continue;
       std::string s = std::string(name) + "_" + std::to_string(i);
@@ -400,8 +402,8 @@ void Parser::op(Block& b) {
       ResultName n{t.text, 1, t.begin};
       if (r_.eat(':')) n.count = r_.integer();
       if (n.count < 1 || n.count > 1'000'000) {
-        return r_.syntax(t.begin, "a name cannot stand for " + std::to_string(n.count) +
-                                      " results");
+        return r_.syntax(t.begin,
+                         "a name cannot stand for " + std::to_string(n.count) + " results");
       }
       in.names.push_back(n);
     } while (r_.eat(','));
@@ -487,8 +489,7 @@ bool Parser::check_operand_types(Reading& in) {
   if (in.operand_types.size() != in.operands.size()) {
     r_.problem(in.offset, "text-type",
                std::string(in.text_name) + " has " + std::to_string(in.operands.size()) +
-                   " operands and " + std::to_string(in.operand_types.size()) +
-                   " operand types");
+                   " operands and " + std::to_string(in.operand_types.size()) + " operand types");
     return false;
   }
   bool ok = true;
@@ -521,8 +522,8 @@ void Parser::name_results(const Reading& in, Op* op) {
   }
   int i = 0;
   for (auto& n : in.names) {
-    const bool number = std::all_of(n.name.begin(), n.name.end(),
-                                    [](char c) { return c >= '0' && c <= '9'; });
+    const bool number =
+        std::all_of(n.name.begin(), n.name.end(), [](char c) { return c >= '0' && c <= '9'; });
     if (n.count == 1 && !number && i < op->num_results()) {
       op->result(i)->name = std::string(n.name);
     }
@@ -536,8 +537,8 @@ void Parser::bind_results(const Reading& in, const std::vector<Named>& results) 
   for (auto& n : in.names) named += n.count;
   if (!in.names.empty() && named != static_cast<int64_t>(results.size())) {
     r_.problem(in.names[0].offset, "text-value",
-               std::string(in.text_name) + " has " + std::to_string(results.size()) +
-                   " results, " + std::to_string(named) + " are named");
+               std::string(in.text_name) + " has " + std::to_string(results.size()) + " results, " +
+                   std::to_string(named) + " are named");
   }
   size_t i = 0;
   for (auto& n : in.names) {
@@ -563,8 +564,9 @@ void Parser::finish(Reading& in, Block& b) {
     results.push_back(std::move(n));
   }
   if (!in.def) {
-    r_.problem(in.offset, "text-unknown-op",
-               "op " + std::string(in.text_name) + " is not known; see docs/ops for those that are");
+    r_.problem(
+        in.offset, "text-unknown-op",
+        "op " + std::string(in.text_name) + " is not known; see docs/ops for those that are");
   } else {
     op->attrs = to_attributes(r_, *in.def, in.attributes, in.offset);
     if (in.def->num_results >= 0 && op->num_results() != in.def->num_results) {
@@ -583,11 +585,12 @@ void Parser::finish(Reading& in, Block& b) {
 
 namespace tenfold {
 
-Result<std::unique_ptr<Module>> parse_stablehlo(std::string_view text,
-                                                std::string_view file_name) {
+Result<std::unique_ptr<Module>> parse_stablehlo(std::string_view text, std::string_view file_name) {
   if (text.starts_with("ML\xefR")) {
-    return Error{"text-bytecode", "this is MLIR bytecode, wanted StableHLO text",
-                 Location{std::string(file_name)}, {}};
+    return Error{"text-bytecode",
+                 "this is MLIR bytecode, wanted StableHLO text",
+                 Location{std::string(file_name)},
+                 {}};
   }
   TF_ASSIGN(auto module, text::Parser(text, file_name).run(file_name));
   TF_TRY(verify(*module));

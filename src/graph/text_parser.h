@@ -30,11 +30,11 @@ class Parser {
     std::string_view text_name;  // as written
     std::vector<ResultName> names;
     const OpDef* def = nullptr;
-    std::unique_ptr<Op> op;      // owns regions already read
+    std::unique_ptr<Op> op;  // owns regions already read
     std::vector<Named> operands;
     std::vector<size_t> operand_offsets;
     Dictionary attributes;
-    bool functional = false;      // operand and result types are both given
+    bool functional = false;  // operand and result types are both given
     std::vector<Type> operand_types;
     std::vector<Type> result_types;
     std::optional<Loc> loc;

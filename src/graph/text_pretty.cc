@@ -1,5 +1,5 @@
-// The pretty forms of StableHLO's ops. Most are one line of items in some order (operands, keyword =
-// value, bare words, ranges, {attributes}) and one driver reads them all; the rest have a function.
+// The pretty forms of StableHLO's ops. Most are one line of items in some order: operands, keyword
+// and value, bare words, ranges, {attributes}; one driver reads them all. The rest have a function.
 #include <algorithm>
 
 #include "graph/check.h"
@@ -52,8 +52,8 @@ void Parser::constant_op(Reading& in) {
   Attribute a = r_.attribute();
   if (r_.failed) return;
   if (a.kind != Attribute::Kind::Dense) {
-    r_.problem(at, "text-attribute", "found " + std::string(kind_name(a.kind)) +
-                                         ", wanted a dense tensor");
+    r_.problem(at, "text-attribute",
+               "found " + std::string(kind_name(a.kind)) + ", wanted a dense tensor");
   }
   Type t;
   t.kind = Type::Kind::Tensor;
@@ -84,9 +84,8 @@ void Parser::while_op(Reading& in) {
   if (r_.eat(':')) in.result_types = r_.type_list();
   if (r_.failed) return;
   if (in.result_types.size() != args.size()) {
-    return r_.syntax(in.offset, "the loop has " + std::to_string(args.size()) +
-                                    " values and " + std::to_string(in.result_types.size()) +
-                                    " types");
+    return r_.syntax(in.offset, "the loop has " + std::to_string(args.size()) + " values and " +
+                                    std::to_string(in.result_types.size()) + " types");
   }
   in.functional = true;
   in.operand_types = in.result_types;
@@ -204,10 +203,9 @@ void Parser::custom_call_op(Reading& in) {
   if (t.kind != Tok::Symbol) return r_.wanted("the name of what is called");
   r_.lex.next();
   const bool call = in.text_name != "stablehlo.custom_call";
-  in.attributes.emplace_back(
-      call ? "callee" : "call_target_name",
-      text_attr(call ? Attribute::Kind::Symbol : Attribute::Kind::String, unescape(t.text),
-                t.begin));
+  in.attributes.emplace_back(call ? "callee" : "call_target_name",
+                             text_attr(call ? Attribute::Kind::Symbol : Attribute::Kind::String,
+                                       unescape(t.text), t.begin));
   items(in);
   if (!r_.failed && r_.expect(':')) types(in);
 }
@@ -224,8 +222,8 @@ void Parser::composite_op(Reading& in) {
 // Bare words and lists of them: [DEFAULT, HIGHEST], RFFT. Anything else is an attribute.
 Attribute Parser::words() {
   const Token t = r_.lex.peek();
-  static constexpr std::string_view kAttributes[] = {"true", "false", "dense", "dense_resource",
-                                                     "array", "unit"};
+  static constexpr std::string_view kAttributes[] = {"true",           "false", "dense",
+                                                     "dense_resource", "array", "unit"};
   const bool attribute =
       std::find(std::begin(kAttributes), std::end(kAttributes), t.text) != std::end(kAttributes);
   if (t.kind == Tok::Ident && !attribute) {
@@ -248,8 +246,7 @@ Attribute Parser::words() {
 
 void Parser::keyword(Reading& in, std::string_view key, size_t offset) {
   auto put = [&](std::string_view name, Attribute a) {
-    in.attributes.emplace_back(std::string(attribute_of_keyword(in.text_name, name)),
-                               std::move(a));
+    in.attributes.emplace_back(std::string(attribute_of_keyword(in.text_name, name)), std::move(a));
   };
   if (key == "dim_numbers") {
     put("dimension_numbers", r_.conv_dimensions());
@@ -394,9 +391,9 @@ void Parser::types(Reading& in) {
     return;
   }
   if (listed.size() != 1) {
-    return r_.problem(in.offset, "text-type", std::string(in.text_name) + " has " +
-                                                  std::to_string(listed.size()) +
-                                                  " types, wanted one or (types) -> types");
+    return r_.problem(in.offset, "text-type",
+                      std::string(in.text_name) + " has " + std::to_string(listed.size()) +
+                          " types, wanted one or (types) -> types");
   }
   // One type for the result and, but for a few ops, every operand.
   static constexpr std::string_view kOthers[] = {"stablehlo.complex", "stablehlo.tuple",

@@ -1,6 +1,6 @@
-// Prints modules as StableHLO's MLIR text. Functions, constants, calls, returns and plain elementwise
-// ops in the pretty form, all else in the generic one. parse(print(m)) is m: names, locations,
-// origins and symbols with their bounds are written where they are not the default.
+// Prints modules as StableHLO's MLIR text. Functions, constants, calls, returns and plain
+// elementwise ops in the pretty form, all else in the generic one. parse(print(m)) is m: names,
+// locations, origins and symbols with their bounds are written where they are not the default.
 #include <algorithm>
 #include <map>
 #include <unordered_set>
@@ -13,8 +13,7 @@ namespace text {
 namespace {
 
 bool is_number(std::string_view s) {
-  return !s.empty() &&
-         std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 // A name as MLIR takes it after '%'.
@@ -145,8 +144,7 @@ class Printer {
       if (needs_name(a)) out_ += " {tenfold.name = " + quote(a->name) + "}";
     }
     out_ += ")";
-    const bool ended =
-        !f.body.ops.empty() && f.body.ops.back()->def->kind == OpKind::Terminator;
+    const bool ended = !f.body.ops.empty() && f.body.ops.back()->def->kind == OpKind::Terminator;
     if (ended && f.body.ops.back()->num_operands() > 0) {
       out_ += " -> (";
       const auto& results = f.body.ops.back()->operands();
@@ -257,8 +255,8 @@ class Printer {
     } else if (n == "stablehlo.constant" && names.empty() && op.attr("value")) {
       out_ += n + " " + literal_text(op.lit("value"));
     } else if (n == "func.call") {
-      out_ += "func.call " + symbol_ref(op.attr("callee") ? op.str("callee") : "") + "(" + args + ")" +
-              braces + " : " + signature(op);
+      out_ += "func.call " + symbol_ref(op.attr("callee") ? op.str("callee") : "") + "(" + args +
+              ")" + braces + " : " + signature(op);
     } else if (op.def->kind == OpKind::Elementwise && op.def->prim && op.attrs.empty() &&
                n.starts_with("stablehlo.") && op.num_results() == 1 && op.num_operands() > 0 &&
                op.num_operands() < 3 && same_types(op)) {

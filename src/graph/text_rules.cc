@@ -107,8 +107,4 @@ bool Parser::rule(Reading& in, Block& block) {
   return true;
 }
 
-void Parser::resolve_holes() {
-  r_.problem(0, "text-open-size", "open sizes (?) are not taken");
-}
-
 }  // namespace tenfold::text

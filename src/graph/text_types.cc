@@ -10,24 +10,29 @@ bool is_hole(const Dim& d) {
   return s && s->name == kHole;
 }
 
-bool has_holes(const TensorType& t) {
-  return std::any_of(t.shape.begin(), t.shape.end(), is_hole);
-}
+bool has_holes(const TensorType& t) { return std::any_of(t.shape.begin(), t.shape.end(), is_hole); }
 
 std::string Type::str() const {
   switch (kind) {
-    case Kind::Tensor: return tensor.str();
-    case Kind::Scalar: return std::string(name(tensor.dtype));
-    case Kind::Index: return "index";
-    case Kind::None: return "none";
-    case Kind::Token: return "!stablehlo.token";
+    case Kind::Tensor:
+      return tensor.str();
+    case Kind::Scalar:
+      return std::string(name(tensor.dtype));
+    case Kind::Index:
+      return "index";
+    case Kind::None:
+      return "none";
+    case Kind::Token:
+      return "!stablehlo.token";
     case Kind::Tuple: {
       std::string s = "tuple<";
       for (size_t i = 0; i < outputs.size(); ++i) s += (i ? ", " : "") + outputs[i].str();
       return s + ">";
     }
-    case Kind::Function: return "a function type";
-    case Kind::Other: return spelling.empty() ? "an unknown type" : spelling;
+    case Kind::Function:
+      return "a function type";
+    case Kind::Other:
+      return spelling.empty() ? "an unknown type" : spelling;
   }
   __builtin_unreachable();
 }
@@ -101,8 +106,8 @@ Type Reader::element_type() {
     if (failed) return t;
     const DType d = part.tensor.dtype;
     if (part.kind != Type::Kind::Scalar || (d != DType::F32 && d != DType::F64)) {
-      problem(tok.begin, "text-type", "complex<" + part.str() +
-                                          "> is not taken, only complex<f32> and complex<f64>");
+      problem(tok.begin, "text-type",
+              "complex<" + part.str() + "> is not taken, only complex<f32> and complex<f64>");
     }
     t.tensor.dtype = d == DType::F64 ? DType::C128 : DType::C64;
     return t;
@@ -153,8 +158,9 @@ Type Reader::tensor() {
                !__builtin_add_overflow(v, s[p] - '0', &v);
       }
       if (!fits) {
-        syntax(begin, "the dimension " + std::string(s.substr(begin, std::min<size_t>(
-                                             p - begin, 40))) + " does not fit 64 bits");
+        syntax(begin, "the dimension " +
+                          std::string(s.substr(begin, std::min<size_t>(p - begin, 40))) +
+                          " does not fit 64 bits");
         return t;
       }
       shape.push_back(Dim(v));
@@ -163,8 +169,9 @@ Type Reader::tensor() {
     }
     blank();
     if (p >= s.size() || s[p] != 'x') {
-      syntax(p, "found " + (p < s.size() ? "'" + std::string(1, s[p]) + "'"
-                                         : std::string("the end of the file")) +
+      syntax(p, "found " +
+                    (p < s.size() ? "'" + std::string(1, s[p]) + "'"
+                                  : std::string("the end of the file")) +
                     ", wanted 'x' after a dimension");
       return t;
     }

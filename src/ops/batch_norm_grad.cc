@@ -37,8 +37,7 @@ Result<std::vector<Literal>> eval(EvalContext& c) {
       product += grad.as_f64(i) * (x.as_f64(i) - mean);
     });
     each([&](int64_t i) {
-      const double inner = grad.as_f64(i) * count - sum -
-                           product * (x.as_f64(i) - mean) / variance;
+      const double inner = grad.as_f64(i) * count - sum - product * (x.as_f64(i) - mean) / variance;
       out.set_f64(i, scale / std::sqrt(variance) / count * inner);
     });
     grad_scale.set_f64(f, product / std::sqrt(variance));
@@ -109,8 +108,9 @@ extern const OpDef op_batch_norm_grad;
 const OpDef op_batch_norm_grad = {
     .name = "stablehlo.batch_norm_grad",
     .summary = "Gradients of batch_norm_training",
-    .doc = "Operands: operand, scale, mean, variance, grad_output. Results: the gradients of "
-           "operand, scale and offset. Sums are f64.",
+    .doc =
+        "Operands: operand, scale, mean, variance, grad_output. Results: the gradients of "
+        "operand, scale and offset. Sums are f64.",
     .kind = OpKind::Opaque,
     .min_operands = 5,
     .max_operands = 5,

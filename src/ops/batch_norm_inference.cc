@@ -33,12 +33,9 @@ loop::Expr element(ElementContext& c, const std::vector<loop::Expr>& index) {
   using namespace loop;
   const Expr f = index[c.op->i64("feature_index")];
   const Expr x = c.operand(0, index);
-  const Expr epsilon =
-      cast(float_const(c.op->f64("epsilon"), DType::F64), x->dtype);
-  const Expr stddev =
-      loop::op(Prim::Sqrt, {loop::op(Prim::Add, {c.operand(4, {f}), epsilon})});
-  const Expr normal =
-      loop::op(Prim::Div, {loop::op(Prim::Sub, {x, c.operand(3, {f})}), stddev});
+  const Expr epsilon = cast(float_const(c.op->f64("epsilon"), DType::F64), x->dtype);
+  const Expr stddev = loop::op(Prim::Sqrt, {loop::op(Prim::Add, {c.operand(4, {f}), epsilon})});
+  const Expr normal = loop::op(Prim::Div, {loop::op(Prim::Sub, {x, c.operand(3, {f})}), stddev});
   return loop::op(Prim::Add, {loop::op(Prim::Mul, {c.operand(1, {f}), normal}), c.operand(2, {f})});
 }
 
@@ -48,8 +45,9 @@ extern const OpDef op_batch_norm_inference;
 const OpDef op_batch_norm_inference = {
     .name = "stablehlo.batch_norm_inference",
     .summary = "Normalises each feature by given mean and variance",
-    .doc = "(operand - mean) / sqrt(variance + epsilon) * scale + offset, feature by feature. "
-           "Operands in order: operand, scale, offset, mean, variance.",
+    .doc =
+        "(operand - mean) / sqrt(variance + epsilon) * scale + offset, feature by feature. "
+        "Operands in order: operand, scale, offset, mean, variance.",
     .kind = OpKind::GatherScatter,
     .min_operands = 5,
     .max_operands = 5,

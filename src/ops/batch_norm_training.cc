@@ -19,7 +19,8 @@ Result<std::vector<Literal>> eval(EvalContext& c) {
   const Literal& x = c.args[0];
   const FeatureView v = feature_view(x, c.op->i64("feature_index"));
   const double epsilon = c.op->f64("epsilon");
-  Literal out(x.dtype(), x.dims()), mean(x.dtype(), {v.features}), variance(x.dtype(), {v.features});
+  Literal out(x.dtype(), x.dims()), mean(x.dtype(), {v.features}),
+      variance(x.dtype(), {v.features});
   const double count = static_cast<double>(v.outer * v.inner);
   for (int64_t f = 0; f < v.features; ++f) {
     const auto each = [&](auto&& visit) {
@@ -87,8 +88,7 @@ Status emit(EmitContext& c) {
     const Expr offset = b.let("offset", wide(c.operand(2, {f})));
     each([&] {
       const Expr d = loop::op(Prim::Sub, {wide(c.operand(0, index)), mean});
-      c.store(0, index,
-              cast(loop::op(Prim::Add, {loop::op(Prim::Mul, {d, factor}), offset}), t));
+      c.store(0, index, cast(loop::op(Prim::Add, {loop::op(Prim::Mul, {d, factor}), offset}), t));
     });
   });
   return ok_status();
@@ -100,8 +100,9 @@ extern const OpDef op_batch_norm_training;
 const OpDef op_batch_norm_training = {
     .name = "stablehlo.batch_norm_training",
     .summary = "Normalises each feature by the batch's mean and variance",
-    .doc = "Operands: operand, scale, offset. Results: output, batch mean, batch variance (of the "
-           "population). Statistics are summed in f64.",
+    .doc =
+        "Operands: operand, scale, offset. Results: output, batch mean, batch variance (of the "
+        "population). Statistics are summed in f64.",
     .kind = OpKind::Opaque,
     .min_operands = 3,
     .max_operands = 3,

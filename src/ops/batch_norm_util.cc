@@ -8,8 +8,8 @@ bool check_batch_norm(const Op& op, int first_vector, int last_vector, Diag& dia
   if (!is_float(x.dtype)) diag.fail("C2", "wanted floats, found " + x.str());
   for (const Value* v : op.operands())
     if (v->type.dtype != x.dtype)
-      diag.fail("C2", "operands must have one element type, found " + x.str() + " and " +
-                          v->type.str());
+      diag.fail("C2",
+                "operands must have one element type, found " + x.str() + " and " + v->type.str());
   if (f < 0 || f >= x.rank()) {
     diag.fail("C1", "feature_index is " + std::to_string(f) + " for " + x.str());
     return false;

@@ -22,10 +22,10 @@ Result<std::vector<Literal>> eval(EvalContext& c) {
   const int64_t min = c.op->i64("min");
   const int64_t max = c.op->i64("max");
   if (v < min || v > max) {
-    return c.error("eval-size-out-of-bounds",
-                   "size " + c.op->str("symbol") + " is " + std::to_string(v) +
-                       ", outside its bounds [" + std::to_string(min) + ", " +
-                       std::to_string(max) + "]");
+    return c.error("eval-size-out-of-bounds", "size " + c.op->str("symbol") + " is " +
+                                                  std::to_string(v) + ", outside its bounds [" +
+                                                  std::to_string(min) + ", " + std::to_string(max) +
+                                                  "]");
   }
   c.bind_symbol(Symbol{c.op->str("symbol"), min, max}, v);
   return std::vector<Literal>{c.args[0]};
@@ -37,9 +37,10 @@ extern const OpDef op_bind_symbol;
 const OpDef op_bind_symbol = {
     .name = "tenfold.bind_symbol",
     .summary = "Reads an i64 scalar and makes it the value of a symbol.",
-    .doc = "The symbol may be used in types and dimension attributes of all later ops of the block "
-           "and of regions nested in them. The result is the operand's value. A value outside "
-           "[min, max] is an error at run time.",
+    .doc =
+        "The symbol may be used in types and dimension attributes of all later ops of the block "
+        "and of regions nested in them. The result is the operand's value. A value outside "
+        "[min, max] is an error at run time.",
     .kind = OpKind::Region,
     .min_operands = 1,
     .max_operands = 1,

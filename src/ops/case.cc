@@ -21,8 +21,8 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     bool same = types.size() == other.size();
     for (size_t i = 0; same && i < types.size(); ++i) same = surely_same(types[i], other[i]);
     if (!same) {
-      diag.fail("C3", "branch 0 gives " + type_list(types) + ", branch " + std::to_string(r) +
-                          " " + type_list(other));
+      diag.fail("C3", "branch 0 gives " + type_list(types) + ", branch " + std::to_string(r) + " " +
+                          type_list(other));
     }
   }
   return types;

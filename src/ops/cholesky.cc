@@ -13,7 +13,8 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   const TensorType& a = op.operand()->type;
   if (!is_float(a.dtype) && !is_complex(a.dtype))
     diag.fail("C1", "wanted floats or complex numbers, found " + a.str());
-  if (a.rank() < 2) diag.fail("C2", "wanted a matrix, found " + a.str());
+  if (a.rank() < 2)
+    diag.fail("C2", "wanted a matrix, found " + a.str());
   else if (differ(a.shape[a.rank() - 2], a.shape[a.rank() - 1]))
     diag.fail("C3", "wanted square matrices, found " + a.str());
   return {a};
@@ -43,8 +44,10 @@ Result<std::vector<Literal>> eval(EvalContext& c) {
       for (int64_t j = 0; j <= i; ++j) {
         const int64_t at = base + (lower ? i * n + j : j * n + i);
         const std::complex<double> v = lower ? m[i * n + j] : std::conj(m[i * n + j]);
-        if (complex) out.set_c128(at, v);
-        else out.set_f64(at, v.real());
+        if (complex)
+          out.set_c128(at, v);
+        else
+          out.set_f64(at, v.real());
       }
   }
   return std::vector<Literal>{out};
@@ -81,19 +84,22 @@ Status emit(EmitContext& c) {
           const Expr product = loop::op(Prim::Mul, {factor(i, k), conjugate(factor(j, k))});
           b.set(rest, loop::op(Prim::Sub, {b.get(rest), product}));
         });
-        b.if_(eq(i, j), [&] {
-          Expr v = b.get(rest);
-          if (is_complex(t)) {
-            const Expr root = loop::op(Prim::Sqrt, {loop::op(Prim::Real, {v})});
-            v = loop::op(Prim::Complex, {root, zero(root->dtype)});
-          } else {
-            v = loop::op(Prim::Sqrt, {v});
-          }
-          b.store(out, at(i, j), cast(v, t));
-        }, [&] {
-          const Expr v = loop::op(Prim::Div, {b.get(rest), factor(j, j)});
-          b.store(out, at(i, j), cast(lower ? v : conjugate(v), t));
-        });
+        b.if_(
+            eq(i, j),
+            [&] {
+              Expr v = b.get(rest);
+              if (is_complex(t)) {
+                const Expr root = loop::op(Prim::Sqrt, {loop::op(Prim::Real, {v})});
+                v = loop::op(Prim::Complex, {root, zero(root->dtype)});
+              } else {
+                v = loop::op(Prim::Sqrt, {v});
+              }
+              b.store(out, at(i, j), cast(v, t));
+            },
+            [&] {
+              const Expr v = loop::op(Prim::Div, {b.get(rest), factor(j, j)});
+              b.store(out, at(i, j), cast(lower ? v : conjugate(v), t));
+            });
       });
       b.for_range("j", i + 1, n - i - 1, [&](Expr j) { b.store(out, at(i, j), zero(t)); });
     });
@@ -107,9 +113,10 @@ extern const OpDef op_cholesky;
 const OpDef op_cholesky = {
     .name = "stablehlo.cholesky",
     .summary = "Cholesky decomposition of a batch of matrices",
-    .doc = "Reads the lower (or upper) triangle and returns the lower (upper) factor with zeros in "
-           "the other triangle. A matrix that is not positive definite gives NaN from the first "
-           "element that cannot be computed on.",
+    .doc =
+        "Reads the lower (or upper) triangle and returns the lower (upper) factor with zeros in "
+        "the other triangle. A matrix that is not positive definite gives NaN from the first "
+        "element that cannot be computed on.",
     .kind = OpKind::Opaque,
     .min_operands = 1,
     .max_operands = 1,

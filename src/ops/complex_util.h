@@ -11,8 +11,6 @@ inline loop::Expr conjugate(const loop::Expr& x) {
   return op(Prim::Complex, {op(Prim::Real, {x}), op(Prim::Neg, {op(Prim::Imag, {x})})});
 }
 // f32 for narrow floats, the type itself otherwise.
-inline DType wide_type(DType t) {
-  return is_float(t) && t != DType::F64 ? DType::F32 : t;
-}
+inline DType wide_type(DType t) { return is_float(t) && t != DType::F64 ? DType::F32 : t; }
 
 }  // namespace tenfold

@@ -44,8 +44,9 @@ extern const OpDef op_custom_call;
 const OpDef op_custom_call = {
     .name = "stablehlo.custom_call",
     .summary = "A computation known by name only.",
-    .doc = "Annotations such as @Sharding are their operands; any other target is refused when it "
-           "is evaluated or compiled.",
+    .doc =
+        "Annotations such as @Sharding are their operands; any other target is refused when it "
+        "is evaluated or compiled.",
     .kind = OpKind::Region,
     .num_results = -1,
     .attrs = {{"call_target_name", AttrKind::Str, true, "the computation's name"},
@@ -56,6 +57,7 @@ const OpDef op_custom_call = {
               {"called_computations", AttrKind::Strs, false, "functions the target may call"},
               {"operand_layouts", AttrKind::Str, false, "MLIR text, kept as it is"},
               {"result_layouts", AttrKind::Str, false, "MLIR text, kept as it is"},
+              {"error_message", AttrKind::Str, false, "of @shape_assertion"},
               {"output_operand_aliases", AttrKind::Str, false, "MLIR text, kept as it is"}},
     .infer = infer,
     .explicit_results = true,

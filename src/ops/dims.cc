@@ -11,8 +11,8 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     diag.fail("C1", "gives integers, but its result is " + t.str());
   }
   if (t.rank() != 1 || equal(t.shape[0], Dim(static_cast<int64_t>(dims.size()))) != Truth::Yes) {
-    diag.fail("C2", "has " + std::to_string(dims.size()) + " dimensions, but its result is " +
-                        t.str());
+    diag.fail("C2",
+              "has " + std::to_string(dims.size()) + " dimensions, but its result is " + t.str());
   }
   return {t};
 }
@@ -30,8 +30,8 @@ loop::Expr element(ElementContext& c, const std::vector<loop::Expr>& index) {
   if (dims.empty()) return loop::zero(t);  // no element is ever asked for
   loop::Expr value = loop::cast(c.dim(dims.back()), t);
   for (int64_t i = static_cast<int64_t>(dims.size()) - 2; i >= 0; --i) {
-    value = loop::guard(loop::eq(index[0], loop::int_const(i)),
-                        loop::cast(c.dim(dims[i]), t), value);
+    value =
+        loop::guard(loop::eq(index[0], loop::int_const(i)), loop::cast(c.dim(dims[i]), t), value);
   }
   return value;
 }
@@ -42,8 +42,9 @@ extern const OpDef op_dims;
 const OpDef op_dims = {
     .name = "tenfold.dims",
     .summary = "Dimension values as a rank-1 integer tensor.",
-    .doc = "Result i is the value of dimension expression i of `dims` under the symbols' current "
-           "values, wrapped to the result's element type.",
+    .doc =
+        "Result i is the value of dimension expression i of `dims` under the symbols' current "
+        "values, wrapped to the result's element type.",
     .kind = OpKind::Constant,
     .max_operands = 0,
     .attrs = {{"dims", AttrKind::Dims, true, "the dimension expressions"}},

@@ -37,7 +37,8 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   }
   for (int d = 0; d < r - 2; ++d)
     if (differ(a.shape[d], b.shape[d]))
-      diag.fail("C3", "batch dimension " + std::to_string(d) + " differs: " + a.str() + " and " + b.str());
+      diag.fail("C3", "batch dimension " + std::to_string(d) + " differs: " + a.str() + " and " +
+                          b.str());
   const Dim& n = b.shape[op.flag("left_side") ? r - 2 : r - 1];
   if (differ(a.shape[r - 2], a.shape[r - 1]) || differ(a.shape[r - 1], n))
     diag.fail("C3", "wanted square coefficients that fit b, found " + a.str() + " and " + b.str());
@@ -75,8 +76,10 @@ Result<std::vector<Literal>> eval(EvalContext& c) {
         for (int64_t k = s.lower ? i + 1 : 0; k < (s.lower ? n : i); ++k) x[k] -= m(k, i) * x[i];
       }
       for (int64_t i = 0; i < n; ++i) {
-        if (complex) out.set_c128(at(i), x[i]);
-        else out.set_f64(at(i), x[i].real());
+        if (complex)
+          out.set_c128(at(i), x[i]);
+        else
+          out.set_f64(at(i), x[i].real());
       }
     }
   }
@@ -133,8 +136,9 @@ extern const OpDef op_triangular_solve;
 const OpDef op_triangular_solve = {
     .name = "stablehlo.triangular_solve",
     .summary = "Solves batches of triangular linear systems",
-    .doc = "op(a) * x = b, or x * op(a) = b when left_side is false. Reads one triangle of a only, "
-           "and not its diagonal when unit_diagonal.",
+    .doc =
+        "op(a) * x = b, or x * op(a) = b when left_side is false. Reads one triangle of a only, "
+        "and not its diagonal when unit_diagonal.",
     .kind = OpKind::Opaque,
     .min_operands = 2,
     .max_operands = 2,

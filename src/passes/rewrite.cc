@@ -54,18 +54,21 @@ Op* prim_of(const Value* v, Prim p) {
 }
 
 namespace {
-void collect(Block& b, std::vector<Op*>& out) {
-  for (auto& op : b.ops) {
-    out.push_back(op.get());
-    for (int i = 0; i < op->num_regions(); ++i) collect(*op->region(i), out);
+
+// Regions before the op that owns them: the callback may then erase the op, regions and all.
+void visit(Block& b, const std::function<void(Op*)>& f) {
+  std::vector<Op*> ops;
+  for (auto& op : b.ops) ops.push_back(op.get());
+  for (Op* op : ops) {
+    for (int i = 0; i < op->num_regions(); ++i) visit(*op->region(i), f);
+    f(op);
   }
 }
+
 }  // namespace
 
 void for_each_op(Module& m, const std::function<void(Op*)>& f) {
-  std::vector<Op*> ops;
-  for (auto& fn : m.functions) collect(fn->body, ops);
-  for (Op* op : ops) f(op);
+  for (auto& fn : m.functions) visit(fn->body, f);
 }
 
 bool has_side_effect(const Op& op) {

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -13,6 +14,15 @@ namespace {
 
 Error load_error(const std::string& what) {
   return Error{"code-load", "the compiled code cannot be loaded: " + what, {}, {}};
+}
+
+// The loader takes a name that it has loaded before for the same library, and descriptors are used
+// again. So each load spells its path in a way of its own: a counter's bits as "/." and "/".
+std::string unique_path(int fd) {
+  static std::atomic<uint64_t> counter{0};
+  std::string path = "/proc/self/fd";
+  for (uint64_t n = ++counter; n; n >>= 1) path += n & 1 ? "/." : "/";
+  return path + "/" + std::to_string(fd);
 }
 
 }  // namespace
@@ -40,7 +50,7 @@ Result<std::shared_ptr<Code>> Code::from_bytes(std::string_view shared_object) {
     }
     done += static_cast<size_t>(n);
   }
-  auto code = from_file("/proc/self/fd/" + std::to_string(fd));
+  auto code = from_file(unique_path(fd));
   close(fd);
   return code;
 }

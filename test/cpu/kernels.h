@@ -21,4 +21,7 @@ std::vector<KernelCase> kernel_cases();
 // A random loop nest of elementwise expressions, guards, reductions and views.
 KernelCase random_kernel(uint64_t seed);
 
+// Every primitive on the common types over odd and special values; vectorized with a tail.
+std::vector<KernelCase> primitive_cases();
+
 }  // namespace tenfold

@@ -48,16 +48,15 @@ TEST(Ir, UsersFollowOperands) {
 TEST(Ir, CloneIsEqualAndApart) {
   Fixture t;
   Value* x = t.arg(DType::F32, {2});
-  auto r = t.b.while_({t.b.constant_i(DType::I32, 0), x},
-                      [](GraphBuilder& b, const std::vector<Value*>& a) {
-                        return std::vector<Value*>{
-                            b.compare("LT", a[0], b.constant_i(DType::I32, 3))};
-                      },
-                      [&](GraphBuilder& b, const std::vector<Value*>& a) {
-                        return std::vector<Value*>{
-                            b.binary(Prim::Add, a[0], b.constant_i(DType::I32, 1)),
-                            b.binary(Prim::Add, a[1], x)};
-                      });
+  auto r = t.b.while_(
+      {t.b.constant_i(DType::I32, 0), x},
+      [](GraphBuilder& b, const std::vector<Value*>& a) {
+        return std::vector<Value*>{b.compare("LT", a[0], b.constant_i(DType::I32, 3))};
+      },
+      [&](GraphBuilder& b, const std::vector<Value*>& a) {
+        return std::vector<Value*>{b.binary(Prim::Add, a[0], b.constant_i(DType::I32, 1)),
+                                   b.binary(Prim::Add, a[1], x)};
+      });
   t.b.return_({r[1]});
   auto copy = t.m.clone();
   EXPECT_EQ(print(t.m), print(*copy));
@@ -104,10 +103,10 @@ TEST(Builder, MatmulFollowsNumpy) {
     Shape a, b;
     std::vector<int64_t> want;
   };
-  for (const Case& c : {Case{{2, 3}, {3, 4}, {2, 4}}, Case{{3}, {3, 4}, {4}},
-                        Case{{2, 3}, {3}, {2}}, Case{{3}, {3}, {}},
-                        Case{{5, 1, 2, 3}, {7, 3, 4}, {5, 7, 2, 4}},
-                        Case{{3}, {7, 3, 4}, {7, 4}}, Case{{5, 2, 3}, {3, 4}, {5, 2, 4}}}) {
+  for (const Case& c :
+       {Case{{2, 3}, {3, 4}, {2, 4}}, Case{{3}, {3, 4}, {4}}, Case{{2, 3}, {3}, {2}},
+        Case{{3}, {3}, {}}, Case{{5, 1, 2, 3}, {7, 3, 4}, {5, 7, 2, 4}},
+        Case{{3}, {7, 3, 4}, {7, 4}}, Case{{5, 2, 3}, {3, 4}, {5, 2, 4}}}) {
     Fixture t;
     Value* r = t.b.matmul(t.arg(DType::F32, c.a), t.arg(DType::F32, c.b, "y"));
     EXPECT_TRUE(t.b.errors.empty());

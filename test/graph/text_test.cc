@@ -27,9 +27,9 @@ std::string problem(std::string_view text) {
 }
 
 TEST(Text, ReadsDenseInAllForms) {
-  EXPECT_TRUE(constant("dense<[[1, -2], [3, 4]]>", "tensor<2x2xi32>")
-                  .same(Literal::from<int32_t>(DType::I32, {2, 2},
-                                               std::vector<int32_t>{1, -2, 3, 4})));
+  EXPECT_TRUE(
+      constant("dense<[[1, -2], [3, 4]]>", "tensor<2x2xi32>")
+          .same(Literal::from<int32_t>(DType::I32, {2, 2}, std::vector<int32_t>{1, -2, 3, 4})));
   EXPECT_TRUE(constant("dense<7>", "tensor<3xui8>")
                   .same(Literal::from<uint8_t>(DType::U8, {3}, std::vector<uint8_t>{7, 7, 7})));
   const Literal f = constant("dense<[1.5, -0.0, 0x7F800000, 0xFFC00000, 1.0e-3]>", "tensor<5xf32>");
@@ -217,7 +217,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"func.func private @f(tensor<f32>) -> tensor<f32>", "only declared"},
         Bad{"func.func private @f()", "only declared"},
         Bad{F("  return %b : tensor<4xf32>"), "t.mlir:2:10: %b is not defined here"},
-        Bad{F("  return %a : tensor<5xf32>"), "the operand is tensor<4xf32>, stated is tensor<5xf32>"},
+        Bad{F("  return %a : tensor<5xf32>"),
+            "the operand is tensor<4xf32>, stated is tensor<5xf32>"},
         Bad{F("  %0 = stablehlo.add %a, %a : tensor<4xf32>"), "ends without a return"},
         Bad{F("  %a = stablehlo.add %a, %a : tensor<4xf32>\n return %a : tensor<4xf32>"),
             "%a is defined twice"},
@@ -232,8 +233,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{F("  %0 = stablehlo.add %a : tensor<4xf32>\n  return %a : tensor<4xf32>"),
             "takes 2 operands, has 1"},
         Bad{F("  cf.br ^bb1\n"), "op cf.br is not known"},
-        Bad{F("  return %a : tensor<4xf32>\n^bb1:\n  return %a : tensor<4xf32>"),
-            "several blocks"},
+        Bad{F("  return %a : tensor<4xf32>\n^bb1:\n  return %a : tensor<4xf32>"), "several blocks"},
         Bad{F("  %0 = call @g(%a) : (tensor<4xf32>) -> tensor<4xf32>\n"
               "  return %0 : tensor<4xf32>"),
             "no function is called @g"},
@@ -342,9 +342,10 @@ TEST(Text, ListsSeveralProblems) {
 }
 
 TEST(Verify, FindsWhatPassesCanBreak) {
-  auto m = parse(F("  %0 = stablehlo.negate %a : tensor<4xf32>\n"
-                   "  %1 = stablehlo.abs %0 : (tensor<4xf32>) -> tensor<4xf32>\n"
-                   "  return %1 : tensor<4xf32>"));
+  auto m =
+      parse(F("  %0 = stablehlo.negate %a : tensor<4xf32>\n"
+              "  %1 = stablehlo.abs %0 : (tensor<4xf32>) -> tensor<4xf32>\n"
+              "  return %1 : tensor<4xf32>"));
   ASSERT_TRUE(m);
   Block& b = m->main()->body;
   Op* neg = b.ops.front().get();

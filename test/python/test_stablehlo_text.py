@@ -171,3 +171,35 @@ func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
     assert f"{source}:3:8: op stablehlo.nonsense is not known" in lines[0]
     assert f"{source}:4:26: %missing is not defined" in lines[1]
     assert f"{source}:5:47: stablehlo.transpose: attribute shape is not taken" in lines[2]
+
+
+def test_exported_with_symbolic_sizes(tmp_path):
+    from jax import export
+
+    def f(x, y):
+        z = jnp.concatenate([x, y], 0)
+        return (jnp.broadcast_to(z.reshape(-1)[None, :], (3, z.size)),
+                jnp.arange(x.shape[0] * 2), x.sum(0),
+                jnp.pad(x, ((0, x.shape[0]), (1, 0))), x @ y.T)
+
+    n, m = export.symbolic_shape("n,m", constraints=["n<=64"])
+    spec = jax.ShapeDtypeStruct((n, m), jnp.float32)
+    source = tmp_path / "f.mlir"
+    source.write_text(export.export(jax.jit(f))(spec, spec).mlir_module())
+    printed = tool("print", source).stdout
+    again = tmp_path / "again.mlir"
+    again.write_text(printed)
+    assert tool("print", again).stdout == printed
+    for shape in ((2, 3), (5, 1)):
+        args = [f32(*shape), f32(*shape)]
+        out = tmp_path / f"out{shape[0]}"
+        out.mkdir()
+        paths = [tmp_path / "a.npy", tmp_path / "b.npy"]
+        for path, a in zip(paths, args):
+            np.save(path, a)
+        tool("eval", again, out, *paths)
+        for i, w in enumerate(jax.tree_util.tree_leaves(f(*args))):
+            np.testing.assert_allclose(np.load(out / f"{i}.npy"), np.asarray(w), rtol=1e-5,
+                                       atol=1e-6)
+    np.save(paths[1], f32(6, 1))  # the sizes must agree
+    assert "must be" in tool("eval", again, out, *paths, ok=False).stderr

@@ -1,5 +1,5 @@
-// Reads a StableHLO text file, verifies it, prints it, evaluates it: the graph level alone, for tests
-// and for looking at dumps.
+// Reads a StableHLO text file, verifies it, prints it, evaluates it: the graph level alone, for
+// tests and for looking at dumps.
 //
 //   graph_tool print FILE.mlir                      the module, on standard output
 //   graph_tool check FILE.mlir                      nothing, or the problems
@@ -57,8 +57,8 @@ int main(int argc, char** argv) {
   auto results = evaluate(**module, f, args);
   if (!results.ok()) return fail(results.errors());
   for (size_t i = 0; i < results->size(); ++i) {
-    const auto s = write_npy_file(std::string(argv[3]) + "/" + std::to_string(i) + ".npy",
-                                  (*results)[i]);
+    const auto s =
+        write_npy_file(std::string(argv[3]) + "/" + std::to_string(i) + ".npy", (*results)[i]);
     if (!s.ok()) return fail(s.errors());
   }
   return 0;

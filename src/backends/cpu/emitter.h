@@ -29,12 +29,12 @@ class KernelEmitter {
  private:
   using Var = loop::VarDef;
   struct Storage {
-    V base;                    // pointer
-    std::vector<V> strides;    // elements, row-major
+    V base;                  // pointer
+    std::vector<V> strides;  // elements, row-major
     bool lane_private = false;
     llvm::MDNode* scope = nullptr;    // list of its own scope
     llvm::MDNode* noalias = nullptr;  // list of the others
-    int depth = 0;             // loops around the declaration
+    int depth = 0;                    // loops around the declaration
   };
   struct Piece {
     int start, width, active;
@@ -80,6 +80,8 @@ class KernelEmitter {
   void store(const loop::Stmt& s);
   void reduce_store(const loop::Stmt& s, Prim p);
   void prefetch(const loop::Stmt& s);
+  void dot4(const loop::Stmt& s, bool signed_a, bool signed_b);
+  V load_four(const loop::Expr& e);
   bool contracts(const loop::Stmt& s) const;
   std::vector<Piece> make_pieces(int extent, int element_bytes) const;
 
@@ -88,6 +90,7 @@ class KernelEmitter {
   Val eval_node(const loop::Expr& e);
   V scalar(const loop::Expr& e);  // uniform, real
   V condition(const loop::Expr& e) { return eval(e).re; }
+  V all_lanes(const loop::Expr& c);
   Val guard(const loop::Expr& e);
   Val compare_lanes(const loop::Expr& e);
   bool lin(const loop::Expr& e, Lin* out);
@@ -106,8 +109,13 @@ class KernelEmitter {
                   const Storage& st);
   V pointer_at(V base, llvm::Type* mem, V offset, int scale, int part);
   V safe_pointer(V p, V active);
+  // Puts the buffer's alias scopes on a load or store.
   template <class I>
-  I* annotate(I* inst, const Storage& st);
+  I* annotate(I* inst, const Storage& st) {
+    if (st.scope) inst->setMetadata(llvm::LLVMContext::MD_alias_scope, st.scope);
+    if (st.noalias) inst->setMetadata(llvm::LLVMContext::MD_noalias, st.noalias);
+    return inst;
+  }
   const Storage& find(const loop::Buffer& b);
   V alloca_bytes(llvm::Type* t, int64_t count, const std::string& name);
 

@@ -17,8 +17,17 @@ std::span<const Rule> rules_of(Prim p) {
   }
 }
 
-// c*(x // c) + x % c -> x, for any multiple, where it makes the sum shorter.
+// c*(x // c) + x % c -> x, for any multiple, where it leaves fewer quotients and remainders.
 void Algebra::rejoin(Poly* p) {
+  auto pieces = [&](const Poly& q) {
+    size_t n = 0;
+    for (const Term& t : q.terms)
+      for (int i = 0; i < t.degree; ++i) {
+        const Atom::Kind k = atom(t.atoms[i]).kind;
+        n += k == Atom::Kind::Div || k == Atom::Kind::Mod;
+      }
+    return n;
+  };
   for (size_t n = 0; n < p->terms.size(); ++n) {
     const Term t = p->terms[n];
     for (int i = 0; i < t.degree; ++i) {
@@ -34,7 +43,7 @@ void Algebra::rejoin(Poly* p) {
       Poly kc, kcq, kx;
       if (!multiply(k, m.b, &kc) || !multiply(kc, q, &kcq) || !multiply(k, m.a, &kx)) continue;
       const Poly joined = add(add(add(*p, Poly{{t}, 0}, -1), kcq, -1), kx);
-      if (joined.terms.size() >= p->terms.size()) continue;
+      if (pieces(joined) >= pieces(*p)) continue;
       *p = joined;
       n = static_cast<size_t>(-1);  // start again
       break;

@@ -12,8 +12,9 @@ namespace {
 
 constexpr size_t kMaxDims = 60;
 
-// The smallest c for which `v // c` or `v % c` is used below: the factor of a fused loop.
-Expr fused_factor(const Stmt& loop) {
+// The smallest c by which one of `bases` (forms of the same value, v // product) is divided below:
+// a factor of a fused loop.
+Expr fused_factor(const Stmt& loop, const std::vector<Expr>& bases, int64_t product) {
   Expr best;
   int64_t best_c = kPosInf;
   std::unordered_set<const ExprNode*> seen;
@@ -22,13 +23,22 @@ Expr fused_factor(const Stmt& loop) {
     if ((e->var_mask & var_bit(*v)) == 0) return;
     visit_once(e, seen, [&](const Expr& x) {
       if (x->kind != Kind::Op || (x->prim != Prim::FloorDiv && x->prim != Prim::FloorMod)) return;
-      if (x->args[0]->kind != Kind::Var || x->args[0]->var.get() != v || x->args[1]->has_load)
-        return;
+      if (x->args[1]->has_load) return;
       int64_t c = kPosInf - 1;
-      is_const(x->args[1], &c);
+      const bool constant = is_const(x->args[1], &c);
+      bool base = false;
+      for (const Expr& b : bases) base = base || same(x->args[0], b);
+      Expr factor = x->args[1];
+      if (!base) {  // v // (product * c)
+        if (!constant || product <= 1 || x->prim != Prim::FloorDiv || c % product != 0 ||
+            x->args[0]->kind != Kind::Var || x->args[0]->var.get() != v)
+          return;
+        c /= product;
+        factor = int_const(c);
+      }
       if (c > 1 && c < best_c) {
         best_c = c;
-        best = x->args[1];
+        best = factor;
       }
     });
   };
@@ -68,20 +78,36 @@ uint64_t Region::enter(const Stmt& loop, uint64_t loops) {
     of_loop_[&loop].push_back(d);
     return uint64_t{1} << d;
   };
-  Var v = loop.var;
-  Expr begin = loop.begin, extent = loop.extent;
-  uint64_t mask = loops;
   int64_t zero = 1;
-  // v = q*c + m with 0 <= m < c: exact, as the order of (q, m) is that of v.
-  const Expr c = is_const(begin, &zero) && zero == 0 ? fused_factor(loop) : nullptr;
-  if (c && invariant_divisor(c, dim_of_)) {
-    const Var q = make_var(v->name + "'q"), m = make_var(v->name + "'m");
-    mask |= new_dim(q, int_const(0), simplify(idiv(extent + (c - int_const(1)), c)));
-    mask |= new_dim(m, int_const(0), c);
-    g_.bind_alias(v, var_ref(q) * c + var_ref(m));
-    return mask;
+  // v = (q*c1 + m1)*c0 + m0 with 0 <= m < c: exact, as the order of (q, m1, m0) is that of v.
+  std::vector<Expr> factors, bases = {var_ref(loop.var)};
+  if (is_const(loop.begin, &zero) && zero == 0) {
+    int64_t product = 1;
+    while (factors.size() < 4) {
+      const Expr c = fused_factor(loop, bases, product);
+      if (!c || !invariant_divisor(c, dim_of_)) break;
+      factors.push_back(c);
+      for (Expr& b : bases) b = op(Prim::FloorDiv, {b, c});
+      int64_t n = 0;
+      if (!is_const(c, &n)) break;
+      product *= n;
+      if (factors.size() > 1) bases.push_back(op(Prim::FloorDiv, {var_ref(loop.var),
+                                                                  int_const(product)}));
+    }
   }
-  return mask | new_dim(v, begin, extent);
+  if (factors.empty()) return loops | new_dim(loop.var, loop.begin, loop.extent);
+  Expr extent = loop.extent;
+  for (const Expr& c : factors) extent = simplify(idiv(extent + (c - int_const(1)), c));
+  const Var q = make_var(loop.var->name + "'q");
+  uint64_t mask = loops | new_dim(q, int_const(0), extent);
+  Expr value = var_ref(q);
+  for (size_t n = factors.size(); n-- > 0;) {
+    const Var m = make_var(loop.var->name + "'m" + std::to_string(n));
+    mask |= new_dim(m, int_const(0), factors[n]);
+    value = value * factors[n] + var_ref(m);
+  }
+  g_.bind_alias(loop.var, value);
+  return mask;
 }
 
 void Region::collect(const Body& b, uint64_t loops) {
@@ -168,7 +194,17 @@ void Region::add(const Stmt& s, const Buffer& b, const std::vector<Expr>& index,
   a.loops = loops;
   auto it = alloc_loops_.find(a.storage);
   if (it != alloc_loops_.end()) a.fixed = it->second;
-  for (const Expr& e : index) a.index.push_back(affine(e));
+  bool broken = false;
+  for (const Expr& e : index) {
+    a.index.push_back(affine(e));
+    broken = broken || !a.index.back().rest.is_const();
+  }
+  if (broken && index.size() > 1) {
+    Expr place = index[0];
+    for (size_t d = 1; d < index.size(); ++d) place = place * b->shape[d] + index[d];
+    a.place = affine(place);
+    a.has_place = true;
+  }
   accesses.push_back(std::move(a));
 }
 
@@ -186,49 +222,53 @@ bool Region::may_meet(const Access& a, const Access& b, const std::vector<Dir>& 
     if (differs && ((a.fixed | b.fixed) & bit)) return false;  // another copy of the buffer
   }
   if (a.buffer != b.buffer) return true;  // different views of the same bytes
-  for (size_t k = 0; k < a.index.size(); ++k) {
-    const Access::Index &x = a.index[k], &y = b.index[k];
-    // value = y - x must be 0 somewhere.
-    Algebra& g = const_cast<Algebra&>(g_);
-    const Poly inv = g.add(y.invariant, x.invariant, -1);
-    Range r{inv.constant, inv.constant};
-    int64_t gcd = 0;
-    bool divisible = true;  // whether the gcd test applies
-    if (!inv.is_const()) {
-      r = g.is_wild(inv) ? Range{} : g.range(inv);
-      divisible = false;
-    }
-    if (!x.rest.is_const() || !y.rest.is_const()) {
-      divisible = false;
-      r = add_range(r, g.is_wild(y.rest) ? Range{} : g.range(y.rest));
-      r = add_range(r, scaled(g.is_wild(x.rest) ? Range{} : g.range(x.rest), -1));
-    }
-    for (size_t l = 0; l < dims.size(); ++l) {
-      const int64_t cx = l < x.coeff.size() ? x.coeff[l] : 0;
-      const int64_t cy = l < y.coeff.size() ? y.coeff[l] : 0;
-      if (cx == 0 && cy == 0) continue;
-      const uint64_t bit = uint64_t{1} << l;
-      const bool common = (a.loops & bit) && (b.loops & bit);
-      Dir dir = d[l];
-      if ((a.fixed | b.fixed) & bit) dir = Dir::Equal;
-      if (!(common && cx == cy && dir == Dir::Equal)) gcd = std::gcd(gcd, std::gcd(cx, cy));
-      if (common && cx == cy) {
-        const int64_t far = dims[l].trips == kPosInf ? kPosInf : dims[l].trips - 1;
-        const int64_t back = far == kPosInf ? kNegInf : -far;
-        const Range delta = dir == Dir::Equal     ? Range{0, 0}
-                            : dir == Dir::Less    ? Range{1, far}
-                            : dir == Dir::Greater ? Range{back, -1}
-                                                  : Range{back, far};
-        r = add_range(r, scaled(delta, cx));
-      } else if (common && dir == Dir::Equal) {
-        r = add_range(r, scaled(dims[l].range, cy - cx));
-      } else {
-        r = add_range(r, add_range(scaled(dims[l].range, cy), scaled(dims[l].range, -cx)));
-      }
-    }
-    if (r.lo > 0 || r.hi < 0) return false;
-    if (divisible && gcd > 1 && inv.constant % gcd != 0) return false;
+  for (size_t k = 0; k < a.index.size(); ++k)
+    if (!may_equal(a, b, a.index[k], b.index[k], d)) return false;
+  return !a.has_place || !b.has_place || may_equal(a, b, a.place, b.place, d);
+}
+
+bool Region::may_equal(const Access& a, const Access& b, const Access::Index& x,
+                       const Access::Index& y, const std::vector<Dir>& d) const {
+  // value = y - x must be 0 somewhere.
+  Algebra& g = const_cast<Algebra&>(g_);
+  const Poly inv = g.add(y.invariant, x.invariant, -1);
+  Range r{inv.constant, inv.constant};
+  int64_t gcd = 0;
+  bool divisible = true;  // whether the gcd test applies
+  if (!inv.is_const()) {
+    r = g.is_wild(inv) ? Range{} : g.range(inv);
+    divisible = false;
   }
+  if (!x.rest.is_const() || !y.rest.is_const()) {
+    divisible = false;
+    r = add_range(r, g.is_wild(y.rest) ? Range{} : g.range(y.rest));
+    r = add_range(r, scaled(g.is_wild(x.rest) ? Range{} : g.range(x.rest), -1));
+  }
+  for (size_t l = 0; l < dims.size(); ++l) {
+    const int64_t cx = l < x.coeff.size() ? x.coeff[l] : 0;
+    const int64_t cy = l < y.coeff.size() ? y.coeff[l] : 0;
+    if (cx == 0 && cy == 0) continue;
+    const uint64_t bit = uint64_t{1} << l;
+    const bool common = (a.loops & bit) && (b.loops & bit);
+    Dir dir = d[l];
+    if ((a.fixed | b.fixed) & bit) dir = Dir::Equal;
+    if (!(common && cx == cy && dir == Dir::Equal)) gcd = std::gcd(gcd, std::gcd(cx, cy));
+    if (common && cx == cy) {
+      const int64_t far = dims[l].trips == kPosInf ? kPosInf : dims[l].trips - 1;
+      const int64_t back = far == kPosInf ? kNegInf : -far;
+      const Range delta = dir == Dir::Equal     ? Range{0, 0}
+                          : dir == Dir::Less    ? Range{1, far}
+                          : dir == Dir::Greater ? Range{back, -1}
+                                                : Range{back, far};
+      r = add_range(r, scaled(delta, cx));
+    } else if (common && dir == Dir::Equal) {
+      r = add_range(r, scaled(dims[l].range, cy - cx));
+    } else {
+      r = add_range(r, add_range(scaled(dims[l].range, cy), scaled(dims[l].range, -cx)));
+    }
+  }
+  if (r.lo > 0 || r.hi < 0) return false;
+  if (divisible && gcd > 1 && inv.constant % gcd != 0) return false;
   return true;
 }
 

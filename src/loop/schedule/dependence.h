@@ -29,6 +29,10 @@ struct Access {
     Poly rest;                   // neither
   };
   std::vector<Index> index;
+  // The place in row-major order, for indices with quotients and remainders: over a fused loop they
+  // add up to the loop itself again. Elements are the same only if their places are.
+  bool has_place = false;
+  Index place;
 };
 
 class Region {
@@ -62,6 +66,8 @@ class Region {
   void loads(const Stmt& s, const Expr& e, uint64_t loops);
   uint64_t enter(const Stmt& loop, uint64_t loops);
   Access::Index affine(const Expr& e);
+  bool may_equal(const Access& a, const Access& b, const Access::Index& x, const Access::Index& y,
+                 const std::vector<Dir>& d) const;
 
   Algebra g_;
   std::unordered_map<const Stmt*, std::vector<size_t>> of_loop_;

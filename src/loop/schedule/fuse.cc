@@ -39,7 +39,8 @@ Result<std::string> Schedule::fuse(const std::string& outer, const std::string& 
   Names names(*k_);
   const std::string name = names.unique(outer + inner);
   const Var v = make_var(name);
-  StmtPtr f = make_for(v, int_const(0), g.simplify(o->extent * n), o->loop_kind);
+  const LoopKind kind = o->loop_kind == LoopKind::Parallel ? LoopKind::Parallel : LoopKind::Serial;
+  StmtPtr f = make_for(v, int_const(0), g.simplify(o->extent * n), kind);
   Body body = std::move(i->body);
   for (size_t c = conds.size(); c-- > 0;) {
     StmtPtr branch = make_if(conds[c]);

@@ -32,13 +32,15 @@ Result<Schedule::Split> Schedule::split(const std::string& loop, int64_t factor,
   const Var o = make_var(result.outer), i = make_var(result.inner);
   const Expr within = var_ref(o) * factor + var_ref(i);
 
+  // Other marks than Parallel were for the loop as it was.
+  const LoopKind kind = s->loop_kind == LoopKind::Parallel ? LoopKind::Parallel : LoopKind::Serial;
   StmtPtr remainder;
   Body body = std::move(s->body);
   if (tail == Tail::Cut && !exact) {
     const Expr whole = g.simplify(idiv(n, f));
     result.tail = names.unique(loop + "t");
     const Var t = make_var(result.tail);
-    remainder = make_for(t, g.simplify(s->begin + whole * factor), rest, s->loop_kind);
+    remainder = make_for(t, g.simplify(s->begin + whole * factor), rest, kind);
     remainder->body = clone(body);
     rename(remainder->body, names, "_t");
     substitute(remainder->body, {{s->var, var_ref(t)}});
@@ -55,7 +57,7 @@ Result<Schedule::Split> Schedule::split(const std::string& loop, int64_t factor,
   }
   const bool round_up = tail == Tail::Guard && !exact;
   StmtPtr outer = make_for(
-      o, int_const(0), g.simplify(idiv(round_up ? n + (factor - 1) : n, f)), s->loop_kind);
+      o, int_const(0), g.simplify(idiv(round_up ? n + (factor - 1) : n, f)), kind);
   outer->body.push_back(std::move(inner));
   p.body()[p.index()] = std::move(outer);
   if (remainder)

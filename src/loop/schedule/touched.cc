@@ -117,7 +117,9 @@ Result<Box> touched(Algebra& g, const Kernel& k, const char* primitive, const Pl
       else if (!g.less_equal(h, hi)) hi = g.poly(imax(g.expr(hi), g.expr(h)));
     }
     Box::Side side;
-    const Poly extent = g.add(g.add(hi, lo, -1), Algebra::constant(1));
+    Poly extent = g.add(g.add(hi, lo, -1), Algebra::constant(1));
+    // Negative where a loop inside may run not at all.
+    if (!g.nonneg(extent)) extent = g.poly(g.simplify(imax(g.expr(extent), int_const(0))));
     if (known && !first && !g.is_wild(lo) && !g.is_wild(extent)) {
       side.lo = g.expr(lo);
       side.extent = g.expr(extent);

@@ -37,8 +37,11 @@ std::vector<int64_t> counted(int64_t from, size_t n) {
 bool uniform(const Op& op, std::string_view attr, int64_t value) {
   const Attr* a = op.attr(attr);
   if (!a) return true;
+  auto same = [&](const auto& x) { return x == value; };
+  if (auto* d = std::get_if<std::vector<Dim>>(&a->v)) return std::all_of(d->begin(), d->end(), same);
+  if (auto* n = std::get_if<int64_t>(&a->v)) return *n == value;
   const auto& v = a->as<std::vector<int64_t>>();
-  return std::all_of(v.begin(), v.end(), [&](int64_t x) { return x == value; });
+  return std::all_of(v.begin(), v.end(), same);
 }
 
 bool rewrite(Module& m, Op* op) {
@@ -52,8 +55,8 @@ bool rewrite(Module& m, Op* op) {
                        op->i64("output_feature_dimension"));
   size_t n = spatial.size();
   bool plain = uniform(*op, "window_strides", 1) && uniform(*op, "padding", 0) &&
-               uniform(*op, "lhs_dilation", 1) && op->i64("feature_group_count") == 1 &&
-               op->i64("batch_group_count") == 1;
+               uniform(*op, "lhs_dilation", 1) && uniform(*op, "feature_group_count", 1) &&
+               uniform(*op, "batch_group_count", 1);
   const Shape& kernel = op->operand(1)->type.shape;
   for (int64_t k : ks) plain &= kernel[k] == Dim(1);
   if (is_identity(x_order) && is_identity(w_order) && is_identity(y_order) && !plain) return false;

@@ -11,8 +11,8 @@ namespace {
 bool rewrite(Module& m, Op* op) {
   const Attr* padding = op->attr("padding");
   if (!padding) return false;
-  std::vector<int64_t> pads = padding->as<std::vector<int64_t>>();
-  if (std::all_of(pads.begin(), pads.end(), [](int64_t p) { return p == 0; })) return false;
+  std::vector<Dim> pads = padding->as<std::vector<Dim>>();
+  if (std::all_of(pads.begin(), pads.end(), [](const Dim& p) { return p == Dim(0); })) return false;
   // With base dilation the pad goes between dilated elements and stays where it is.
   if (const Attr* d = op->attr("lhs_dilation"))
     for (int64_t x : d->as<std::vector<int64_t>>())
@@ -29,7 +29,7 @@ bool rewrite(Module& m, Op* op) {
   Value* zero = is_float(t) ? b.constant(t, 0) : b.constant_i(t, 0);
   Value* padded = b.pad(x, zero, low, high, std::vector<int64_t>(low.size(), 0));
   op->set_operand(0, padded);
-  op->set_attr("padding", {std::vector<int64_t>(pads.size(), 0)});
+  op->set_attr("padding", {std::vector<Dim>(pads.size(), 0)});
   return true;
 }
 
