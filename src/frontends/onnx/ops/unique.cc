@@ -50,8 +50,10 @@ Outputs convert(NodeContext& n) {
   Value* x = n.input(0);
   const DType t = x->type.dtype;
   if (is_complex(t)) n.fail("onnx-unsupported-type", "complex numbers have no order");
-  const bool sorted = n.attr_flag("sorted", true);
-  const bool has_axis = n.has_attr("axis");
+  const bool ms = !n.domain().empty();  // com.microsoft: a vector, in order of occurrence
+  if (ms) n.need_rank(x, 1, 1, "x");
+  const bool sorted = !ms && n.attr_flag("sorted", true);
+  const bool has_axis = !ms && n.has_attr("axis");
   const int64_t axis = has_axis ? n.axis(n.attr_i("axis"), x->type.rank()) : 0;
   // Rows [count, width], what is compared.
   Value* moved = x;
@@ -143,6 +145,7 @@ Outputs convert(NodeContext& n) {
   Value* inverse = scatter(b.splat({DType::I64, {count}}, 0), order, group);
   Value* y = take(b, moved, indices, 0);
   if (has_axis) y = b.transpose(y, tenfold::onnx::inverse(perm));
+  if (ms) return {y, inverse, counts};
   return {y, indices, inverse, counts};
 }
 
