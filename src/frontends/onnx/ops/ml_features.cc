@@ -121,14 +121,14 @@ Outputs feature_vectorizer(NodeContext& n) {
 }
 
 // Place of each element of x among keys, the last of equals, or -1.
-Value* find(B& b, Value* x, Value* keys) {
+Value* find(B& b, Value* x, Value* keys, bool nan_matches) {
   Shape wide_shape = x->type.shape;
   wide_shape.push_back(keys->type.shape[0]);
   const int64_t rank = x->type.rank();
   Value* v = b.broadcast_in_dim(x, wide_shape, iota_list(rank));
   Value* k = b.broadcast_in_dim(keys, wide_shape, {rank});
   Value* same = b.compare("EQ", v, k);
-  if (is_float(x->type.dtype)) {
+  if (nan_matches && is_float(x->type.dtype)) {
     Value* nans = b.binary(Prim::And, b.compare("NE", v, v), b.compare("NE", k, k));
     same = b.binary(Prim::Or, same, nans);
   }
@@ -192,7 +192,7 @@ Outputs label_encoder(NodeContext& n) {
   }
   Value* fill = b.full(b.constant(otherwise), x->type.shape);
   if (k.size() == 0) return {fill};
-  Value* at = find(b, x, b.constant(k));
+  Value* at = find(b, x, b.constant(k), n.opset() >= 4);
   Value* got = take(b, b.constant(v), max(b, at, 0), 0);
   return {b.select(b.compare("GE", at, like(b, at, 0)), got, fill)};
 }

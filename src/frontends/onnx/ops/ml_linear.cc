@@ -53,7 +53,8 @@ Outputs convert(NodeContext& n) {
     if (labels.count != 2) n.fail(fmt::format("one score for {} classes", labels.count));
     Value* one = b.reshape(s, {s->type.shape[0]});
     index = b.convert(b.compare("GT", one, like(b, one, 0)), DType::I64);
-    z = two_classes(b, t, s, false);
+    if (t == Transform::Probit) n.fail("PROBIT of a single score is not supported");
+    z = two_classes(b, t, s, true);
   } else {
     if (static_cast<size_t>(classes) != labels.count) {
       n.invalid(fmt::format("{} scores for {} classes", classes, labels.count));

@@ -347,13 +347,16 @@ Outputs classifier(NodeContext& n) {
   }
   // One score decides between two classes.
   const int64_t id = *voted.begin();
+  if (base.size() > (id == 0 ? 1u : 0u)) {
+    n.fail("base values with votes for one of two classes: their meaning is not defined");
+  }
   Value* one = b.slice(s, {Dim(0), Dim(id)}, {x->type.shape[0], Dim(id + 1)}, {1, 1});
-  if (!base.empty()) one = add(b, one, base.size() == 1 ? base[0] : base[1]);
+  if (!base.empty()) one = add(b, one, base[0]);
   Value* flat = b.reshape(one, {x->type.shape[0]});
   Value* index =
       b.convert(b.compare("GT", flat, like(b, flat, positive ? 0.5 : 0.0)), DType::I64);
-  return {labels_at(b, labels, index),
-          b.convert(two_classes(b, t, one, positive), DType::F32)};
+  Value* z = id == 0 ? two_classes(b, t, one, positive) : transform(b, t, s);
+  return {labels_at(b, labels, index), b.convert(z, DType::F32)};
 }
 
 Outputs ensemble(NodeContext& n) {

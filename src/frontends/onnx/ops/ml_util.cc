@@ -94,10 +94,11 @@ Value* arg_max(B& b, Value* scores) {
 
 Value* two_classes(B& b, Transform t, Value* score, bool probability) {
   if (t == Transform::Probit) return transform(b, t, score);
-  if (probability) return b.concatenate({sub_from(b, 1, score), score}, 1);
   Value* minus = b.unary(Prim::Neg, score);
-  if (t != Transform::Logistic) return b.concatenate({minus, score}, 1);
-  return b.concatenate({b.unary(Prim::Logistic, minus), b.unary(Prim::Logistic, score)}, 1);
+  if (t == Transform::Logistic) {
+    return b.concatenate({b.unary(Prim::Logistic, minus), b.unary(Prim::Logistic, score)}, 1);
+  }
+  return b.concatenate({probability ? sub_from(b, 1, score) : minus, score}, 1);
 }
 
 }  // namespace tenfold::onnx
