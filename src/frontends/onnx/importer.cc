@@ -381,6 +381,11 @@ void Importer::add_inputs(const GraphProto& g, Scope& scope, GraphBuilder& b) {
     std::vector<Val> items;
     for (int64_t i = 0; i < count; ++i) {
       auto t = input_type(name, type->tensor_type(), shape_option(name));
+      // Each item has sizes of its own, whatever names the dimensions share.
+      for (size_t d = 0; d < t->shape.size(); ++d) {
+        if (t->shape[d].is_const()) continue;
+        t->shape[d] = Dim::symbol(fresh_symbol(fmt::format("{}_{}_{}", name, i, d)));
+      }
       items.push_back(b.block()->add_arg(*t, fmt::format("{}.{}", name, i)));
     }
     bind(scope, name, Val::sequence(std::move(items), dtype_of(elem)), name);
