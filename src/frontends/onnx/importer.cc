@@ -248,9 +248,8 @@ std::string Importer::fresh_symbol(std::string_view stem) {
 
 // "?" and the like stand for "any size", each by itself: only a word names one size everywhere.
 static bool names_a_symbol(const std::string& param) {
-  return std::any_of(param.begin(), param.end(), [](unsigned char c) {
-    return std::isalnum(c) || c >= 0x80;
-  });
+  return std::any_of(param.begin(), param.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c >= 0x80; });
 }
 
 SymbolRef Importer::symbol_of_param(const std::string& param) {

@@ -37,9 +37,9 @@ Value* initial_state(NodeContext& n) {
 Value* uniform(B& b, DType w, const Shape& shape, Value*& state) {
   const bool f64 = w == DType::F64;
   const DType word = f64 ? DType::U64 : DType::U32;
-  Op* op = b.create("stablehlo.rng_bit_generator", {state},
-                    {{"rng_algorithm", Attr{std::string("THREE_FRY")}}},
-                    {state->type, {word, shape}});
+  Op* op =
+      b.create("stablehlo.rng_bit_generator", {state},
+               {{"rng_algorithm", Attr{std::string("THREE_FRY")}}}, {state->type, {word, shape}});
   state = op->result(0);
   Value* bits = op->result(1);
   bits = b.binary(Prim::ShrL, bits, b.full(b.constant_i(word, f64 ? 11 : 8), shape));
@@ -114,8 +114,8 @@ Outputs multinomial(NodeContext& n) {
   Value* u = uniform(b, w, {batch, Dim(samples)}, state);
   // The class is the number of running sums that u has reached.
   const Shape cube = {batch, Dim(samples), classes};
-  Value* reached = b.compare("GE", b.broadcast_in_dim(u, cube, {0, 1}),
-                             b.broadcast_in_dim(sums, cube, {0, 2}));
+  Value* reached =
+      b.compare("GE", b.broadcast_in_dim(u, cube, {0, 1}), b.broadcast_in_dim(sums, cube, {0, 2}));
   Value* count = b.reduce(Prim::Add, b.convert(reached, DType::I64), {2});
   Value* last = b.full(b.dim_scalar(classes - Dim(1)), count->type.shape);
   return {b.convert(b.binary(Prim::Min, count, last), t)};
@@ -130,14 +130,13 @@ Outputs convert(NodeContext& n) {
 }  // namespace
 
 extern const OnnxOp onnx_random;
-const OnnxOp onnx_random = {
-    .names = {{"RandomUniform", {1, 22}},
-              {"RandomNormal", {1, 22}},
-              {"RandomUniformLike", {1, 22}},
-              {"RandomNormalLike", {1, 22}},
-              {"Bernoulli", {15, 22}},
-              {"Multinomial", {7, 22}}},
-    .summary = "Random numbers from Threefry 2x32, the same in every run.",
-    .convert = convert};
+const OnnxOp onnx_random = {.names = {{"RandomUniform", {1, 22}},
+                                      {"RandomNormal", {1, 22}},
+                                      {"RandomUniformLike", {1, 22}},
+                                      {"RandomNormalLike", {1, 22}},
+                                      {"Bernoulli", {15, 22}},
+                                      {"Multinomial", {7, 22}}},
+                            .summary = "Random numbers from Threefry 2x32, the same in every run.",
+                            .convert = convert};
 
 }  // namespace tenfold::onnx

@@ -186,21 +186,20 @@ Outputs convert(NodeContext& n) {
 }  // namespace
 
 extern const OnnxOp onnx_sequences;
-const OnnxOp onnx_sequences = {
-    .names = {{"SequenceConstruct", {11}},
-              {"SequenceEmpty", {11}},
-              {"SequenceAt", {11}},
-              {"SequenceInsert", {11}},
-              {"SequenceErase", {11}},
-              {"SequenceLength", {11}},
-              {"SequenceMap", {17}},
-              {"SplitToSequence", {11, 24}},
-              {"ConcatFromSequence", {11}},
-              {"Optional", {15, 28}},
-              {"OptionalGetElement", {15, 18, 28}},
-              {"OptionalHasElement", {15, 18, 28}}},
-    .summary = "Lists and optionals, taken apart at import.",
-    .convert = convert,
-    .limits = "lengths and positions known only at run time; strings"};
+const OnnxOp onnx_sequences = {.names = {{"SequenceConstruct", {11}},
+                                         {"SequenceEmpty", {11}},
+                                         {"SequenceAt", {11}},
+                                         {"SequenceInsert", {11}},
+                                         {"SequenceErase", {11}},
+                                         {"SequenceLength", {11}},
+                                         {"SequenceMap", {17}},
+                                         {"SplitToSequence", {11, 24}},
+                                         {"ConcatFromSequence", {11}},
+                                         {"Optional", {15, 28}},
+                                         {"OptionalGetElement", {15, 18, 28}},
+                                         {"OptionalHasElement", {15, 18, 28}}},
+                               .summary = "Lists and optionals, taken apart at import.",
+                               .convert = convert,
+                               .limits = "lengths and positions known only at run time; strings"};
 
 }  // namespace tenfold::onnx
