@@ -1,5 +1,8 @@
 #include "driver/compile.h"
 
+#include <malloc.h>
+#include <sys/mman.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -33,14 +36,26 @@ class Stopwatch {
 // Null when there is no memory for it. Each constant is released once it is in the blob.
 std::shared_ptr<const std::byte> constant_blob(Lowered& l) {
   size_t bytes = (l.program.const_bytes + 64) / 64 * 64;
-  std::shared_ptr<std::byte> blob(static_cast<std::byte*>(std::aligned_alloc(64, bytes)),
-                                  [](std::byte* p) { std::free(p); });
-  if (!blob) return nullptr;
-  std::memset(blob.get(), 0, bytes);  // what lies between constants is written into artifacts too
+  void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return nullptr;
+  std::shared_ptr<std::byte> blob(static_cast<std::byte*>(pages),
+                                  [bytes](std::byte* p) { munmap(p, bytes); });
+  constexpr size_t kTrimBytes = size_t{32} << 20;
+  size_t released = 0;
+  // What lies between constants, and padding inside packed ones, is written into artifacts too: the
+  // blob starts as zero pages, which cost nothing until written.
   for (auto& c : l.constants) {
     place(c, blob.get());
     drop_mapped_pages(c.value.bytes(), c.value.byte_count());
+    released += c.value.byte_count();
     c.value = Literal();
+#ifdef __GLIBC__
+    // The allocator keeps freed blocks below its moving threshold; hand them back now and then.
+    if (released > kTrimBytes) {
+      malloc_trim(0);
+      released = 0;
+    }
+#endif
   }
   return blob;
 }

@@ -56,6 +56,16 @@ class Generic {
     }
     std::vector<Stmt*> loops = perfect_nest(find(top));
     if (loops.empty()) return;
+    if (carries(*loops.front())) {  // a reduction to one value: nothing to share out
+      std::vector<std::string> inner;
+      if (has_loops(loops.back()->body)) {
+        for (Stmt* l : innermost_loops(loops.back()->body)) inner.push_back(l->var->name);
+      } else {
+        inner.push_back(loops.back()->var->name);
+      }
+      for (const auto& name : inner) vectorize_inner(name);
+      return;
+    }
     Stmt* last = loops.back();
     bool alone = loops.size() == 1;
     std::string outer = top;
@@ -70,6 +80,20 @@ class Generic {
     }
     Stmt* o = find(outer);
     if (o && o->loop_kind == LoopKind::Serial) (void)schedule_.parallel(outer);
+  }
+
+  // The loop adds to a value on the stack that lives longer than one round of it.
+  static bool carries(const Stmt& l) {
+    std::vector<const loop::BufferDef*> own, stored;
+    for_each_stmt(l.body, [&](const Stmt& s) {
+      if (s.kind == Stmt::Kind::Alloc) own.push_back(s.buffer.get());
+      if (s.kind == Stmt::Kind::Store && s.buffer->scope == loop::Scope::Stack) {
+        stored.push_back(s.buffer.get());
+      }
+    });
+    return std::any_of(stored.begin(), stored.end(), [&](const auto* b) {
+      return std::find(own.begin(), own.end(), b) == own.end();
+    });
   }
 
   // Every address under the loop is contiguous or constant along it, and stores are contiguous:
