@@ -65,6 +65,7 @@ onnx::ImportOptions import_options(const CompileOptions& options) {
   import.shapes = options.shapes;
   import.sequence_lengths = options.sequence_lengths;
   import.override_defaults = options.override_defaults;
+  import.values = options.values;
   return import;
 }
 
@@ -87,26 +88,37 @@ Result<std::unique_ptr<Module>> read_stablehlo(std::string_view text, const std:
 
 }  // namespace
 
-Result<std::unique_ptr<Module>> load_model(const std::string& path, const CompileOptions& options) {
+Result<std::unique_ptr<Module>> load_model(const std::string& path, const CompileOptions& options,
+                                           ModelNeeds* needs) {
   TF_ASSIGN(ModelFormat format, model_format(path));
   if (format == ModelFormat::StableHlo) {
     TF_ASSIGN(FileBytes file, map_file(path));
     return read_stablehlo(file.text(), path, options);
   }
-  if (format == ModelFormat::Onnx) return onnx::import_onnx(path, import_options(options));
+  if (format == ModelFormat::Onnx) {
+    onnx::ImportNeeds wanted;
+    auto m = onnx::import_onnx(path, import_options(options), &wanted);
+    if (needs) *needs = {wanted.values, wanted.shapes};
+    return m;
+  }
   return unsupported_format(format, path);
 }
 
 Result<std::unique_ptr<Module>> load_model_bytes(std::span<const std::byte> bytes,
                                                  const std::string& name, const std::string& folder,
-                                                 const CompileOptions& options) {
+                                                 const CompileOptions& options,
+                                                 ModelNeeds* needs) {
   ModelFormat format = model_format(name, bytes);
   if (format == ModelFormat::StableHlo) {
     return read_stablehlo({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name,
                           options);
   }
-  if (format == ModelFormat::Onnx)
-    return onnx::import_onnx_bytes(bytes, name, folder, import_options(options));
+  if (format == ModelFormat::Onnx) {
+    onnx::ImportNeeds wanted;
+    auto m = onnx::import_onnx_bytes(bytes, name, folder, import_options(options), &wanted);
+    if (needs) *needs = {wanted.values, wanted.shapes};
+    return m;
+  }
   return unsupported_format(format, name);
 }
 
