@@ -106,8 +106,7 @@ Result<std::unique_ptr<Module>> load_model(const std::string& path, const Compil
 
 Result<std::unique_ptr<Module>> load_model_bytes(std::span<const std::byte> bytes,
                                                  const std::string& name, const std::string& folder,
-                                                 const CompileOptions& options,
-                                                 ModelNeeds* needs) {
+                                                 const CompileOptions& options, ModelNeeds* needs) {
   ModelFormat format = model_format(name, bytes);
   if (format == ModelFormat::StableHlo) {
     return read_stablehlo({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name,
