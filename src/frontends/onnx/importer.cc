@@ -246,6 +246,11 @@ std::string Importer::fresh_symbol(std::string_view stem) {
   return candidate;
 }
 
+void Importer::forget_values() {
+  dim_values_.clear();
+  std::erase_if(symbol_origins_, [](const auto& o) { return o.second.value != nullptr; });
+}
+
 SymbolRef Importer::symbol_of_param(const std::string& param) {
   SymbolRef& s = params_[param];
   if (!s) s = std::make_shared<const Symbol>(Symbol{fresh_symbol(param), 0, INT64_MAX});
