@@ -13,8 +13,8 @@ import pytest
 
 HERE = pathlib.Path(__file__).parent
 BUILD = pathlib.Path(os.environ.get("TENFOLD_BUILD", HERE.parents[1] / "build/release"))
-TOOL = BUILD / "test/tools_tests"
-TOOLS = HERE.parent / "tools"
+TOOL = BUILD / "bin/onnx_eval"
+TOOLS = HERE.parents[1] / "tools/onnx_eval"
 
 
 def evaluate(folders):
@@ -32,7 +32,7 @@ def evaluate(folders):
 @pytest.fixture(scope="module")
 def results():
     if not TOOL.exists():
-        pytest.skip("test/tools is not built")
+        pytest.skip("onnx_eval is not built")
     cases = BUILD / "onnx_cases"
     if not (cases / "complete").exists():
         subprocess.run([sys.executable, TOOLS / "dump_onnx_cases.py", cases], check=True,

@@ -49,20 +49,36 @@ void emit(const loop::Expr& e, const SymbolRegister& reg, rt::SizeExpr& out) {
     out.steps.push_back({Op::Sym, reg(e->var->name)});
     return;
   }
-  TF_CHECK(e->kind == Kind::Op && e->args.size() == 2, "a size is not index arithmetic: " + print(e));
+  TF_CHECK(e->kind == Kind::Op && e->args.size() == 2,
+           "a size is not index arithmetic: " + print(e));
   emit(e->args[0], reg, out);
   emit(e->args[1], reg, out);
   switch (e->prim) {
-    case Prim::Add: out.steps.push_back({Op::Add, 0}); break;
-    case Prim::Sub: out.steps.push_back({Op::Sub, 0}); break;
-    case Prim::Mul: out.steps.push_back({Op::Mul, 0}); break;
+    case Prim::Add:
+      out.steps.push_back({Op::Add, 0});
+      break;
+    case Prim::Sub:
+      out.steps.push_back({Op::Sub, 0});
+      break;
+    case Prim::Mul:
+      out.steps.push_back({Op::Mul, 0});
+      break;
     case Prim::Div:  // index arithmetic divides by positive numbers
-    case Prim::FloorDiv: out.steps.push_back({Op::FloorDiv, 0}); break;
+    case Prim::FloorDiv:
+      out.steps.push_back({Op::FloorDiv, 0});
+      break;
     case Prim::Rem:
-    case Prim::FloorMod: out.steps.push_back({Op::Mod, 0}); break;
-    case Prim::Min: out.steps.push_back({Op::Min, 0}); break;
-    case Prim::Max: out.steps.push_back({Op::Max, 0}); break;
-    default: TF_CHECK(false, "a size is not index arithmetic: " + print(e));
+    case Prim::FloorMod:
+      out.steps.push_back({Op::Mod, 0});
+      break;
+    case Prim::Min:
+      out.steps.push_back({Op::Min, 0});
+      break;
+    case Prim::Max:
+      out.steps.push_back({Op::Max, 0});
+      break;
+    default:
+      TF_CHECK(false, "a size is not index arithmetic: " + print(e));
   }
 }
 
