@@ -1,6 +1,7 @@
 // Stands in for libFuzzer in ordinary builds: feeds the target every file of the given folders, the
 // seeds it makes itself, and mutations of both (the same ones each time; TENFOLD_FUZZ_RUNS of them,
 // 0 for none). A crash leaves its input in crash-input of the working folder.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
