@@ -49,8 +49,8 @@ Result<std::string> Schedule::fuse(const std::string& outer, const std::string& 
     body.clear();
     body.push_back(std::move(branch));
   }
-  substitute(body, {{o->var, o->begin + idiv(var_ref(v), n)},
-                    {i->var, i->begin + imod(var_ref(v), n)}});
+  substitute(body,
+             {{o->var, o->begin + idiv(var_ref(v), n)}, {i->var, i->begin + imod(var_ref(v), n)}});
   f->body = std::move(body);
   p.body()[p.index()] = std::move(f);
   k_->trace.push_back("fuse " + word(outer) + " " + word(inner));

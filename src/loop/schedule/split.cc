@@ -25,8 +25,8 @@ Result<Schedule::Split> Schedule::split(const std::string& loop, int64_t factor,
   int64_t r = -1;
   const bool exact = is_const(rest, &r) && r == 0;
   if (tail == Tail::Exact && !exact)
-    return refuse("split", loop, std::to_string(factor) + " is not proved to divide the extent " +
-                                     print(n));
+    return refuse("split", loop,
+                  std::to_string(factor) + " is not proved to divide the extent " + print(n));
   Names names(*k_);
   Split result{names.unique(loop + "o"), names.unique(loop + "i"), {}};
   const Var o = make_var(result.outer), i = make_var(result.inner);
@@ -56,15 +56,14 @@ Result<Schedule::Split> Schedule::split(const std::string& loop, int64_t factor,
     inner->body = std::move(body);
   }
   const bool round_up = tail == Tail::Guard && !exact;
-  StmtPtr outer = make_for_like(
-      *s, o, int_const(0), g.simplify(idiv(round_up ? n + (factor - 1) : n, f)), kind);
+  StmtPtr outer = make_for_like(*s, o, int_const(0),
+                                g.simplify(idiv(round_up ? n + (factor - 1) : n, f)), kind);
   outer->body.push_back(std::move(inner));
   p.body()[p.index()] = std::move(outer);
   if (remainder)
     p.body().insert(p.body().begin() + static_cast<std::ptrdiff_t>(p.index()) + 1,
                     std::move(remainder));
-  k_->trace.push_back("split " + word(loop) + " " + std::to_string(factor) + " " +
-                      tail_name(tail));
+  k_->trace.push_back("split " + word(loop) + " " + std::to_string(factor) + " " + tail_name(tail));
   return result;
 }
 

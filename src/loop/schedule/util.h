@@ -61,7 +61,7 @@ void rewrite_accesses(Body& b, const BufferDef* buffer,
                       const std::function<void(Stmt&)>& store_at);
 
 bool mentions_buffer(const Expr& e, const BufferDef* storage);
-bool reads(const Stmt& s, const BufferDef* storage);   // anywhere inside
+bool reads(const Stmt& s, const BufferDef* storage);  // anywhere inside
 bool writes(const Stmt& s, const BufferDef* storage);
 bool has_intrinsic_on(const Stmt& s, const BufferDef* storage);
 bool uses_var(const Stmt& s, const VarDef* v);

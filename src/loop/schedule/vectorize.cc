@@ -15,8 +15,8 @@ Status Schedule::vectorize(const std::string& loop) {
   int64_t n = 0;
   if (!is_const(s->extent, &n)) return refuse("vectorize", loop, "the extent is not constant");
   if (n < 1 || n > kMaxLanes)
-    return refuse("vectorize", loop, "the extent " + std::to_string(n) + " is not 1 to " +
-                                         std::to_string(kMaxLanes));
+    return refuse("vectorize", loop,
+                  "the extent " + std::to_string(n) + " is not 1 to " + std::to_string(kMaxLanes));
   for (const Place::Step& a : p.path)
     if (a.stmt() != s && a.stmt()->kind == Stmt::Kind::For &&
         a.stmt()->loop_kind == LoopKind::Vectorized)
