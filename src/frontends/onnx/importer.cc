@@ -246,11 +246,15 @@ std::string Importer::fresh_symbol(std::string_view stem) {
   return candidate;
 }
 
+void Importer::forget_values() {
+  dim_values_.clear();
+  std::erase_if(symbol_origins_, [](const auto& o) { return o.second.value != nullptr; });
+}
+
 // "?" and the like stand for "any size", each by itself: only a word names one size everywhere.
 static bool names_a_symbol(const std::string& param) {
-  return std::any_of(param.begin(), param.end(), [](unsigned char c) {
-    return std::isalnum(c) || c >= 0x80;
-  });
+  return std::any_of(param.begin(), param.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c >= 0x80; });
 }
 
 SymbolRef Importer::symbol_of_param(const std::string& param) {
@@ -388,6 +392,11 @@ void Importer::add_inputs(const GraphProto& g, Scope& scope, GraphBuilder& b) {
     std::vector<Val> items;
     for (int64_t i = 0; i < count; ++i) {
       auto t = input_type(name, type->tensor_type(), shape_option(name));
+      // Each item has sizes of its own, whatever names the dimensions share.
+      for (size_t d = 0; d < t->shape.size(); ++d) {
+        if (t->shape[d].is_const()) continue;
+        t->shape[d] = Dim::symbol(fresh_symbol(fmt::format("{}_{}_{}", name, i, d)));
+      }
       items.push_back(b.block()->add_arg(*t, fmt::format("{}.{}", name, i)));
     }
     bind(scope, name, Val::sequence(std::move(items), dtype_of(elem)), name);
