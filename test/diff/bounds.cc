@@ -63,8 +63,8 @@ class Analysis {
     if (is_complex(l.dtype())) return b;
     b.least = INFINITY;
     for (int64_t i = 0; i < l.size(); ++i) {
-      const double m = is_float(l.dtype()) ? std::abs(l.as_f64(i))
-                                           : std::abs(static_cast<double>(l.as_i64(i)));
+      const double m =
+          is_float(l.dtype()) ? std::abs(l.as_f64(i)) : std::abs(static_cast<double>(l.as_i64(i)));
       if (!std::isfinite(m)) continue;
       b.peak = std::max(b.peak, m);
       b.least = std::min(b.least, m);
@@ -169,8 +169,8 @@ class Analysis {
         }
       } else {
         const auto& d = values_.at(op.operand(1)).dims();
-        k = size(1) / static_cast<double>(
-                          std::max<int64_t>(1, d[op.i64("kernel_output_feature_dimension")]));
+        k = size(1) /
+            static_cast<double>(std::max<int64_t>(1, d[op.i64("kernel_output_feature_dimension")]));
       }
       b.error = k * (in[0].error * in[1].peak + in[1].error * in[0].peak) +
                 eps * (k + 2) * k * in[0].peak * in[1].peak;

@@ -65,8 +65,7 @@ Status run_code(const loop::Kernel& k, std::vector<Literal>& buffers,
   }
   for (size_t p = 0; p < code.phase_symbols.size(); ++p) {
     const int64_t n = number(code.extents[p], kernels[0], symbols);
-    const Aligned work(
-        static_cast<size_t>(number(code.workspace_bytes[p], kernels[0], symbols)));
+    const Aligned work(static_cast<size_t>(number(code.workspace_bytes[p], kernels[0], symbols)));
     auto f = reinterpret_cast<rt::PhaseFunction>(library->find(code.phase_symbols[p]));
     for (int64_t i = 0; i < n; i += 2) {  // in pieces, as threads take them
       f(pointers.data(), symbols.data(), i, std::min(n, i + 2), work.data);
@@ -109,8 +108,8 @@ std::string compare_ways(const Group& g, const Values& values, const Env& env, b
     if (scheduled) {
       auto target = find_backend("cpu")->parse_target("cpu");
       std::vector<Repack> repacks;
-      const Status s = schedule_kernel(
-          *k, g.hero, target->machine, [](int) { return false; }, repacks);
+      const Status s =
+          schedule_kernel(*k, g.hero, target->machine, [](int) { return false; }, repacks);
       if (!s.ok()) return to_string(s.errors());
     }
     if (const Status s = loop::verify(k->kernel); !s.ok()) return to_string(s.errors());
@@ -130,8 +129,8 @@ std::string compare_ways(const Group& g, const Values& values, const Env& env, b
     for (const bool code : {false, true}) {
       if (code && !with_code) continue;
       std::vector<Literal> mine = buffers;
-      const Status s = code ? run_code(k->kernel, mine, symbols)
-                            : interpreted(k->kernel, mine, symbols);
+      const Status s =
+          code ? run_code(k->kernel, mine, symbols) : interpreted(k->kernel, mine, symbols);
       names.push_back(std::string(scheduled ? "scheduled, " : "plain, ") +
                       (code ? "LLVM" : "interpreter"));
       if (!s.ok()) return names.back() + ": " + to_string(s.errors()) + loop::print(k->kernel);

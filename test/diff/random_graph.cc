@@ -90,9 +90,9 @@ class Generator {
     return from[rng_.below(N)];
   }
   DType main_type() {
-    static constexpr DType kTypes[] = {DType::F32, DType::F32, DType::F32, DType::F32,
-                                       DType::F32, DType::F32, DType::I32, DType::I64,
-                                       DType::F64, DType::I8,  DType::U8,  DType::F16,
+    static constexpr DType kTypes[] = {DType::F32,  DType::F32,  DType::F32, DType::F32,
+                                       DType::F32,  DType::F32,  DType::I32, DType::I64,
+                                       DType::F64,  DType::I8,   DType::U8,  DType::F16,
                                        DType::BF16, DType::Bool, DType::U32};
     return pick(kTypes);
   }
@@ -198,16 +198,16 @@ class Generator {
   void step() {
     using Step = void (Generator::*)();
     static constexpr Step kSteps[] = {
-        &Generator::unary,       &Generator::unary,     &Generator::binary,
-        &Generator::binary,      &Generator::binary,    &Generator::compare_select,
-        &Generator::convert,     &Generator::transpose, &Generator::reshape,
-        &Generator::slice,       &Generator::pad,       &Generator::concat,
-        &Generator::reverse,     &Generator::reduce,    &Generator::reduce,
-        &Generator::matmul,      &Generator::matmul,    &Generator::convolution,
-        &Generator::rows,        &Generator::gather,    &Generator::dynamic_slice,
-        &Generator::composed,    &Generator::composed,  &Generator::cumulative,
-        &Generator::window,      &Generator::sort,      &Generator::iota,
-        &Generator::conditional, &Generator::loop,      &Generator::affine,
+        &Generator::unary,       &Generator::unary,        &Generator::binary,
+        &Generator::binary,      &Generator::binary,       &Generator::compare_select,
+        &Generator::convert,     &Generator::transpose,    &Generator::reshape,
+        &Generator::slice,       &Generator::pad,          &Generator::concat,
+        &Generator::reverse,     &Generator::reduce,       &Generator::reduce,
+        &Generator::matmul,      &Generator::matmul,       &Generator::convolution,
+        &Generator::rows,        &Generator::gather,       &Generator::dynamic_slice,
+        &Generator::composed,    &Generator::composed,     &Generator::cumulative,
+        &Generator::window,      &Generator::sort,         &Generator::iota,
+        &Generator::conditional, &Generator::loop,         &Generator::affine,
         &Generator::clamp,       &Generator::update_slice, &Generator::integer_dot};
     (this->*pick(kSteps))();
   }
@@ -307,8 +307,7 @@ class Generator {
     const DType t = e.v->type.dtype;
     if (t == DType::Bool || (!is_float(t) && !is_integer(t))) return;
     const double lo = is_unsigned(t) ? 0 : -2;
-    Op* op = b_.create("stablehlo.clamp",
-                       {b_.constant(t, lo), e.v, b_.constant(t, 4)});
+    Op* op = b_.create("stablehlo.clamp", {b_.constant(t, lo), e.v, b_.constant(t, 4)});
     add(op->result(), e.exact, std::isinf(e.magnitude) ? e.magnitude : 4);
   }
   void compare_select() {
@@ -330,8 +329,7 @@ class Generator {
     const Entry e = any();
     const DType t = main_type();
     if (!e.exact && !is_float(t)) return;
-    add(b_.convert(e.v, t), e.exact,
-        is_float(t) || is_signed(t) ? e.magnitude : INFINITY);
+    add(b_.convert(e.v, t), e.exact, is_float(t) || is_signed(t) ? e.magnitude : INFINITY);
   }
   Sizes permutation(int64_t n) {
     Sizes p(n);
@@ -431,10 +429,10 @@ class Generator {
   void reduce() {
     const Entry e = any();
     const DType t = e.v->type.dtype;
-    const Prim p = t == DType::Bool       ? (rng_.chance(0.5) ? Prim::And : Prim::Or)
-                   : rng_.chance(0.6)     ? Prim::Add
-                   : rng_.chance(0.5)     ? Prim::Max
-                                          : Prim::Min;
+    const Prim p = t == DType::Bool   ? (rng_.chance(0.5) ? Prim::And : Prim::Or)
+                   : rng_.chance(0.6) ? Prim::Add
+                   : rng_.chance(0.5) ? Prim::Max
+                                      : Prim::Min;
     if (p == Prim::Add && is_float(t) && std::isinf(e.magnitude) && !rng_.chance(0.2)) return;
     Sizes dims;
     double n = 1;
@@ -500,8 +498,8 @@ class Generator {
     add(r, false, m);
     if (rng_.chance(0.6)) {  // bias and activation
       Value* bias = argument(t.dtype, {r->type.shape.back()}, false);
-      Value* y = b_.binary(
-          Prim::Add, r, b_.broadcast_in_dim(bias, r->type.shape, {r->type.rank() - 1}));
+      Value* y =
+          b_.binary(Prim::Add, r, b_.broadcast_in_dim(bias, r->type.shape, {r->type.rank() - 1}));
       add(y, false, m + 10);
       if (rng_.chance(0.6)) {
         add(b_.binary(Prim::Max, y, b_.full(b_.constant(t.dtype, 0), y->type.shape)), false,
@@ -510,9 +508,8 @@ class Generator {
     }
   }
   void integer_dot() {
-    const Entry* f = find([](const Entry& e) {
-      return e.v->type.rank() > 0 && is_integer(e.v->type.dtype);
-    });
+    const Entry* f =
+        find([](const Entry& e) { return e.v->type.rank() > 0 && is_integer(e.v->type.dtype); });
     if (!f) return;
     const Entry e = *f;
     const TensorType t = e.v->type;
@@ -543,8 +540,8 @@ class Generator {
     int64_t groups = 1;
     if (rng_.chance(0.3) && in % 2 == 0) groups = rng_.chance(0.5) ? in : 2;
     const int64_t out = groups * rng_.range(1, groups > 4 ? 2 : 9);
-    Sizes stride, ls, ks, os, kp = permutation(rank), op = rng_.chance(0.6) ? lp
-                                                                            : permutation(rank);
+    Sizes stride, ls, ks, os, kp = permutation(rank),
+                              op = rng_.chance(0.6) ? lp : permutation(rank);
     Shape kernel(rank), padding;
     kernel[kp[0]] = in / groups;
     kernel[kp[1]] = out;
@@ -614,9 +611,7 @@ class Generator {
     const Entry e = *f;
     Value* x = e.v;
     const TensorType t = x->type;
-    const auto c = [&](double v, const Shape& s) {
-      return b_.full(b_.constant(t.dtype, v), s);
-    };
+    const auto c = [&](double v, const Shape& s) { return b_.full(b_.constant(t.dtype, v), s); };
     const int64_t axis = t.rank() - 1;
     Sizes others(axis);
     for (int64_t i = 0; i < axis; ++i) others[i] = i;
@@ -630,8 +625,8 @@ class Generator {
       }
       case 1: {  // hard swish
         Value* y = b_.binary(Prim::Add, x, c(3, t.shape));
-        y = b_.create("stablehlo.clamp",
-                      {b_.constant(t.dtype, 0), y, b_.constant(t.dtype, 6)})->result();
+        y = b_.create("stablehlo.clamp", {b_.constant(t.dtype, 0), y, b_.constant(t.dtype, 6)})
+                ->result();
         y = b_.binary(Prim::Div, b_.binary(Prim::Mul, x, y), c(6, t.shape));
         add(y, e.exact, e.magnitude);
         return;
@@ -771,9 +766,9 @@ class Generator {
     });
     if (!f) return;
     const Entry e = *f;
-    Op* op = b_.create_open("stablehlo.sort", {e.v},
-                            {{"dimension", Attr{rng_.range(0, e.v->type.rank() - 1)}},
-                             {"is_stable", Attr{true}}});
+    Op* op = b_.create_open(
+        "stablehlo.sort", {e.v},
+        {{"dimension", Attr{rng_.range(0, e.v->type.rank() - 1)}}, {"is_stable", Attr{true}}});
     Block* region = op->num_regions() ? op->region(0) : op->add_region();
     GraphBuilder inner(module_.get(), region);
     Value* x = region->add_arg({e.v->type.dtype, {}});

@@ -28,8 +28,8 @@ struct Bound {
   // The same with transcendental functions: the same bits at every optimisation level, within
   // `error` of the evaluator.
   bool elementwise = true;
-  double error = 0;              // absolute
-  double peak = 0, least = 0;    // of the value's magnitudes in the evaluator, finite ones
+  double error = 0;            // absolute
+  double peak = 0, least = 0;  // of the value's magnitudes in the evaluator, finite ones
 };
 
 struct Reference {
@@ -47,7 +47,7 @@ std::unique_ptr<Module> fold_arguments(const Module& m, const std::vector<Litera
                                        uint64_t which);
 
 // A smaller graph for which `fails` still holds: single results, then values cut to arguments.
-RandomGraph shrink(const RandomGraph& g,
-                   const std::function<bool(const RandomGraph&)>& fails, double seconds);
+RandomGraph shrink(const RandomGraph& g, const std::function<bool(const RandomGraph&)>& fails,
+                   double seconds);
 
 }  // namespace tenfold::testing

@@ -86,8 +86,8 @@ TEST(RandomGraphs, compiled_code_meets_the_evaluator) {
     const std::string problem = check(g, ways, seed_u);
     if (problem.empty()) continue;
     ++failures;
-    const RandomGraph small = shrink(
-        g, [&](const RandomGraph& c) { return !check(c, ways, seed_u).empty(); }, 15);
+    const RandomGraph small =
+        shrink(g, [&](const RandomGraph& c) { return !check(c, ways, seed_u).empty(); }, 15);
     std::string args;
     for (const Literal& a : small.args) args += "\n  " + a.str(12);
     ADD_FAILURE() << "seed " << seed << ": " << problem << "\nmade smaller:\n"

@@ -54,15 +54,16 @@ class Net {
   }
   Value* linear(Value* x, int64_t out) {
     const int last = x->type.rank() - 1;
-    Value* y = b.dot_general(x, weight({x->type.shape[last].value(), out}, 0.1), {}, {}, {last},
-                             {0});
+    Value* y =
+        b.dot_general(x, weight({x->type.shape[last].value(), out}, 0.1), {}, {}, {last}, {0});
     return b.binary(Prim::Add, y, channels(y, weight({out}, 0.5), last));
   }
   Value* norm(Value* x) {
     const int last = x->type.rank() - 1;
     const int64_t n = x->type.shape[last].value();
-    return b.create("tenfold.layer_norm", {x, weight({n}, 1), weight({n}, 1)},
-                    {{"axis", Attr{int64_t{last}}}, {"epsilon", Attr{1e-5}}})
+    return b
+        .create("tenfold.layer_norm", {x, weight({n}, 1), weight({n}, 1)},
+                {{"axis", Attr{int64_t{last}}}, {"epsilon", Attr{1e-5}}})
         ->result();
   }
   void finish(Value* y) {
@@ -90,8 +91,9 @@ void conv_net(Net& net) {
   x = net.b.binary(Prim::Add, x, y);
   x = net.relu(net.convolution(x, 24, 3, 1, 1));
   Value* pooled = net.b.reduce(Prim::Add, x, {2, 3});
-  net.finish(net.b.create("tenfold.softmax", {net.linear(pooled, 10)},
-                          {{"axis", Attr{int64_t{1}}}, {"log", Attr{false}}})
+  net.finish(net.b
+                 .create("tenfold.softmax", {net.linear(pooled, 10)},
+                         {{"axis", Attr{int64_t{1}}}, {"log", Attr{false}}})
                  ->result());
 }
 

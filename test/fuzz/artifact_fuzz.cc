@@ -1,6 +1,6 @@
-// Any bytes given to the readers of compiled models and arrays are a value or errors. Packages carry
-// check sums, so the bytes are also tried as the program inside a package that is right otherwise.
-// Code is never run: a program whose functions are all known is only checked.
+// Any bytes given to the readers of compiled models and arrays are a value or errors. Packages
+// carry check sums, so the bytes are also tried as the program inside a package that is right
+// otherwise. Code is never run: a program whose functions are all known is only checked.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -113,8 +113,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (program.ok()) {
     if (rt::program_bytes(*program) != std::string(reinterpret_cast<const char*>(data), size)) {
       auto again = rt::program_bytes(*program);
-      auto twice = rt::read_program({reinterpret_cast<const std::byte*>(again.data()),
-                                     again.size()}, "fuzz");
+      auto twice = rt::read_program(
+          {reinterpret_cast<const std::byte*>(again.data()), again.size()}, "fuzz");
       if (!twice.ok() || rt::program_bytes(*twice) != again) std::abort();
     }
     std::unordered_map<std::string, void*> functions;
@@ -124,8 +124,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const uint64_t need = program->const_bytes;
     if (need <= 4096) {
       static const auto* constants = static_cast<std::byte*>(std::aligned_alloc(64, 4096));
-      auto exe = rt::Executable::create(*program, constants, nullptr,
-                                        rt::Code::from_table(functions));
+      auto exe =
+          rt::Executable::create(*program, constants, nullptr, rt::Code::from_table(functions));
       if (exe.ok()) {
         rt::inputs_of((*exe)->program());
         rt::outputs_of((*exe)->program());

@@ -2,10 +2,10 @@
 // seeds it makes itself, and mutations of both (the same ones each time; TENFOLD_FUZZ_RUNS of them,
 // 0 for none). A crash leaves its input in crash-input of the working folder.
 #include <algorithm>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
