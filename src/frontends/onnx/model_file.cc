@@ -1,7 +1,6 @@
 // Reading of the protobuf file, of tensors in all their storage forms, and of external data.
 #include "frontends/onnx/model_file.h"
 
-
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -48,7 +47,6 @@ class ForgetfulStream final : public google::protobuf::io::ZeroCopyInputStream {
   std::span<const std::byte> bytes_;
   size_t at_ = 0, dropped_ = 0;
 };
-
 
 // Nested graphs cost three levels each; silero-vad nests dozens.
 constexpr int kProtoDepth = 600;
@@ -336,15 +334,15 @@ Result<Literal> ModelFile::tensor(const TensorProto& t, int64_t max_bytes) {
     // A large weight leaves the protobuf for a home of its own, so that it can be freed alone.
     if (per == 1 && d != DType::Bool && raw.size() >= kOwnHomeBytes && t.has_raw_data() &&
         t.data_location() != TensorProto::EXTERNAL) {
-      auto home = std::shared_ptr<const std::string>(
-          const_cast<TensorProto&>(t).release_raw_data());
+      auto home =
+          std::shared_ptr<const std::string>(const_cast<TensorProto&>(t).release_raw_data());
       auto* at = reinterpret_cast<const std::byte*>(home->data());
       Literal l = Literal::borrow(d, dims, at, home);
       taken_[&t] = l;
       return l;
     }
-    // External data stays in its mapped file; small embedded values are copied, so that nothing keeps
-    // the protobuf alive.
+    // External data stays in its mapped file; small embedded values are copied, so that nothing
+    // keeps the protobuf alive.
     if (per == 1 && d != DType::Bool && t.data_location() == TensorProto::EXTERNAL &&
         raw.size() >= 64 && reinterpret_cast<uintptr_t>(raw.data()) % byte_size(real_of(d)) == 0) {
       return Literal::borrow(d, std::move(dims), raw.data(), std::move(owner));

@@ -78,8 +78,7 @@ Outputs convert(NodeContext& n) {
     } else if (is_float(mask->type.dtype)) {
       p.bias = mask;
     } else {
-      n.fail("onnx-unsupported-type", "attn_mask must be bool or float, found " +
-                                          mask->type.str());
+      n.fail("onnx-unsupported-type", "attn_mask must be bool or float, found " + mask->type.str());
     }
   }
   Value* row = nullptr;  // positions of the queries among the keys

@@ -80,12 +80,11 @@ AttentionResult attend(NodeContext& n, Value* q, Value* k, Value* v, const Atten
   if (p.smooth || p.sink) {
     Shape one = full;
     one[3] = Dim(1);
-    Value* extra = p.sink ? b.broadcast_in_dim(b.convert(p.sink, soft), one, {1})
-                          : b.splat({soft, one}, 0);
+    Value* extra =
+        p.sink ? b.broadcast_in_dim(b.convert(p.sink, soft), one, {1}) : b.splat({soft, one}, 0);
     Value* wider = b.concatenate({s, extra}, 3);
-    wider =
-        b.create("tenfold.softmax", {wider}, {{"axis", Attr{int64_t{3}}}, {"log", Attr{false}}})
-            ->result();
+    wider = b.create("tenfold.softmax", {wider}, {{"axis", Attr{int64_t{3}}}, {"log", Attr{false}}})
+                ->result();
     probs = b.slice(wider, Shape(4, Dim(0)), full, {1, 1, 1, 1});
   } else {
     probs = b.create("tenfold.softmax", {s}, {{"axis", Attr{int64_t{3}}}, {"log", Attr{false}}})

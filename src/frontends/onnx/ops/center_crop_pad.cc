@@ -28,8 +28,7 @@ Outputs convert(NodeContext& n) {
     high[a] = grow - low[a];
   }
   Value* v = b.slice(x, start, limit, std::vector<int64_t>(start.size(), 1));
-  return {b.pad(v, b.constant(x->type.dtype, 0), low, high,
-                std::vector<int64_t>(start.size(), 0))};
+  return {b.pad(v, b.constant(x->type.dtype, 0), low, high, std::vector<int64_t>(start.size(), 0))};
 }
 
 }  // namespace

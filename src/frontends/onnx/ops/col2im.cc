@@ -27,8 +27,8 @@ Outputs col2im(NodeContext& n) {
   for (size_t i = 0; i < r; ++i) {
     if (strides[i] < 1 || dilations[i] < 1) n.invalid("a stride or dilation is below 1");
     const Dim extent = (block[i] - Dim(1)) * Dim(dilations[i]) + Dim(1);
-    grid.push_back(
-        floordiv(image[i] + Dim(pads[i]) + Dim(pads[i + r]) - extent, Dim(strides[i])) + Dim(1));
+    grid.push_back(floordiv(image[i] + Dim(pads[i]) + Dim(pads[i + r]) - extent, Dim(strides[i])) +
+                   Dim(1));
   }
   const Dim tap_count = product_of(taps, 0, r), places = product_of(grid, 0, r);
   n.require_equal(places, x->type.shape[2], "blocks of the image and of the input");
@@ -71,8 +71,8 @@ Outputs max_unpool(NodeContext& n) {
   if (strides.size() != r || pads.size() != 2 * r) n.invalid("strides or pads do not fit X");
   Shape inferred = {x->type.shape[0], x->type.shape[1]};
   for (size_t i = 0; i < r; ++i) {
-    inferred.push_back((x->type.shape[i + 2] - Dim(1)) * Dim(strides[i]) -
-                       Dim(pads[i]) - Dim(pads[i + r]) + Dim(kernel[i]));
+    inferred.push_back((x->type.shape[i + 2] - Dim(1)) * Dim(strides[i]) - Dim(pads[i]) -
+                       Dim(pads[i + r]) + Dim(kernel[i]));
   }
   const Dim count = product_of(x->type.shape, 0, x->type.shape.size());
   const Dim total = product_of(inferred, 0, inferred.size());
@@ -85,8 +85,8 @@ Outputs max_unpool(NodeContext& n) {
   if (stated.size() != inferred.size()) n.invalid("output_shape has another rank than X");
   Shape low(stated.size(), Dim(0)), high;
   for (size_t i = 0; i < stated.size(); ++i) high.push_back(stated[i] - inferred[i]);
-  return {b.pad(y, b.constant(x->type.dtype, 0), low, high,
-                std::vector<int64_t>(stated.size(), 0))};
+  return {
+      b.pad(y, b.constant(x->type.dtype, 0), low, high, std::vector<int64_t>(stated.size(), 0))};
 }
 
 Outputs convert(NodeContext& n) { return n.op_type() == "Col2Im" ? col2im(n) : max_unpool(n); }

@@ -26,12 +26,12 @@ Outputs convert(NodeContext& n) {
     Value* row_no = c.iota({DType::I64, line}, 1);
     Value* ks = c.full(k, line);
     const auto slice = [&](bool row) {
-      return c.reshape(c.create("stablehlo.dynamic_slice",
-                                {a, zero, row ? k : zero, row ? zero : k},
-                                {{"slice_sizes", Attr{row ? std::vector<Dim>{count, Dim(1), m}
-                                                          : std::vector<Dim>{count, m, Dim(1)}}}})
-                           ->result(),
-                       line);
+      return c.reshape(
+          c.create("stablehlo.dynamic_slice", {a, zero, row ? k : zero, row ? zero : k},
+                   {{"slice_sizes", Attr{row ? std::vector<Dim>{count, Dim(1), m}
+                                             : std::vector<Dim>{count, m, Dim(1)}}}})
+              ->result(),
+          line);
     };
     // The largest element of column k at or below the diagonal.
     Value* column = slice(false);
@@ -52,10 +52,11 @@ Outputs convert(NodeContext& n) {
     Value* is_k = c.compare("EQ", row_no, ks);
     a = c.select(along(is_k, 1), along(pivot_row, 2), a);
     column = slice(false);
-    Value* pivot = c.reshape(c.create("stablehlo.dynamic_slice", {a, zero, k, k},
-                                      {{"slice_sizes", Attr{std::vector<Dim>{count, Dim(1), Dim(1)}}}})
-                                 ->result(),
-                             list);
+    Value* pivot =
+        c.reshape(c.create("stablehlo.dynamic_slice", {a, zero, k, k},
+                           {{"slice_sizes", Attr{std::vector<Dim>{count, Dim(1), Dim(1)}}}})
+                      ->result(),
+                  list);
     Value* none = c.compare("EQ", pivot, like(c, pivot, 0));
     Value* safe = c.select(none, like(c, pivot, 1), pivot);
     Value* factor = div(c, column, c.broadcast_in_dim(safe, line, {0}));
@@ -67,11 +68,12 @@ Outputs convert(NodeContext& n) {
     return {add(c, k, 1), a, det};
   };
   Value* size = b.dim_scalar(m);
-  const auto r = b.while_({b.constant_i(DType::I64, 0), a, b.splat({w, list}, 1)},
-                          [&](B& c, const std::vector<Value*>& v) -> std::vector<Value*> {
-                            return {c.compare("LT", v[0], size)};
-                          },
-                          step);
+  const auto r = b.while_(
+      {b.constant_i(DType::I64, 0), a, b.splat({w, list}, 1)},
+      [&](B& c, const std::vector<Value*>& v) -> std::vector<Value*> {
+        return {c.compare("LT", v[0], size)};
+      },
+      step);
   return {b.convert(b.reshape(r[2], outer), t)};
 }
 

@@ -148,9 +148,8 @@ Outputs dft(NodeContext& n) {
     const Roots m = roots(b, w, bins, length, length);
     Value* k = b.iota({DType::I64, {bins}}, 0);
     Value* twice = mul(b, k, 2);
-    Value* edge = b.binary(
-        Prim::Or, b.compare("EQ", k, like(b, k, 0)),
-        b.compare("EQ", twice, b.full(b.dim_scalar(length), {bins})));
+    Value* edge = b.binary(Prim::Or, b.compare("EQ", k, like(b, k, 0)),
+                           b.compare("EQ", twice, b.full(b.dim_scalar(length), {bins})));
     Value* weight = b.select(edge, b.splat({w, {bins}}, 1), b.splat({w, {bins}}, 2));
     weight = div(b, weight, b.full(b.convert(b.dim_scalar(length), w), {bins}));
     const auto weigh = [&](Value* v) {
@@ -220,8 +219,8 @@ Outputs window(NodeContext& n) {
   const bool periodic = n.attr_flag("periodic", true);
   const Dim period = max(periodic ? size : size - Dim(1), Dim(1));
   Value* i = b.iota({DType::F64, {size}}, 0);
-  Value* angle = div(b, mul(b, i, 2 * M_PI), b.full(b.convert(b.dim_scalar(period), DType::F64),
-                                                     i->type.shape));
+  Value* angle = div(b, mul(b, i, 2 * M_PI),
+                     b.full(b.convert(b.dim_scalar(period), DType::F64), i->type.shape));
   const auto cosine = [&](double times, double factor) {
     return mul(b, b.unary(Prim::Cos, times == 1 ? angle : mul(b, angle, times)), factor);
   };

@@ -34,8 +34,8 @@ Term parse_term(NodeContext& n, const std::string& text) {
       t.before = t.letters.size();
       i += 2;
     } else {
-      n.invalid(fmt::format("term '{}' of the equation is not understood at '{}'", text,
-                            text.substr(i)));
+      n.invalid(
+          fmt::format("term '{}' of the equation is not understood at '{}'", text, text.substr(i)));
     }
   }
   return t;
@@ -67,9 +67,9 @@ void take_diagonals(NodeContext& n, Piece& p) {
         continue;
       }
       const Dim d = p.v->type.shape[i];
-      n.require_equal(d, p.v->type.shape[j],
-                      fmt::format("dimensions of the repeated label '{}'",
-                                  static_cast<char>(p.labels[i])));
+      n.require_equal(
+          d, p.v->type.shape[j],
+          fmt::format("dimensions of the repeated label '{}'", static_cast<char>(p.labels[i])));
       const int64_t rank = p.v->type.rank();
       const auto x = static_cast<int64_t>(i), y = static_cast<int64_t>(j);
       Value* at = b.iota({DType::I64, {d, Dim(2)}}, 0);
@@ -168,8 +168,8 @@ Outputs convert(NodeContext& n) {
   }
   const auto inputs = n.inputs();
   if (inputs.size() != terms.size()) {
-    n.invalid(fmt::format("'{}' has {} terms for {} inputs", equation, terms.size(),
-                          inputs.size()));
+    n.invalid(
+        fmt::format("'{}' has {} terms for {} inputs", equation, terms.size(), inputs.size()));
   }
   const DType t = inputs[0]->type.dtype;
   int64_t dots = 0;
@@ -204,8 +204,7 @@ Outputs convert(NodeContext& n) {
   std::vector<Piece> pieces;
   std::map<int, Dim> size;
   for (size_t i = 0; i < terms.size(); ++i) {
-    const int64_t own =
-        inputs[i]->type.rank() - static_cast<int64_t>(terms[i].letters.size());
+    const int64_t own = inputs[i]->type.rank() - static_cast<int64_t>(terms[i].letters.size());
     Piece p{b.convert(inputs[i], wide(t)), expand(terms[i], own)};
     take_diagonals(n, p);
     for (size_t k = 0; k < p.labels.size(); ++k) {

@@ -154,7 +154,9 @@ const OnnxOp onnx_if = {
     .names = {{"If", {1, 11, 13, 16, 19, 21, 23, 24, 25}}},
     .summary = "Runs one of two graphs.",
     .convert = convert,
-    .limits = "branches whose ranks or sequence lengths differ under a run-time condition; of 'squeeze it "
-              "or keep it' the squeezed form is compiled and another size is an error at run time"};
+    .limits =
+        "branches whose ranks or sequence lengths differ under a run-time condition; of 'squeeze "
+        "it "
+        "or keep it' the squeezed form is compiled and another size is an error at run time"};
 
 }  // namespace tenfold::onnx

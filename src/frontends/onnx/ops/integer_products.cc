@@ -103,8 +103,7 @@ Outputs qlinear_conv(NodeContext& n) {
     scale = b.broadcast_in_dim(s, p->type.shape, {1});
   }
   Value* v = mul(b, b.convert(p, DType::F32), scale);
-  return {round_to(b, v, b.full(one_number(n, zy, "y_zero_point"), p->type.shape),
-                   zy->type.dtype)};
+  return {round_to(b, v, b.full(one_number(n, zy, "y_zero_point"), p->type.shape), zy->type.dtype)};
 }
 
 Outputs convert(NodeContext& n) {

@@ -46,8 +46,7 @@ Value* loss(NodeContext& n, Value* log_prob, Value* target, Value* weight) {
   Value* at = b.convert(target, DType::I64);
   Value* used = nullptr;
   if (n.has_attr("ignore_index")) {
-    Value* ignored =
-        b.full(b.constant_i(DType::I64, n.attr_i("ignore_index")), at->type.shape);
+    Value* ignored = b.full(b.constant_i(DType::I64, n.attr_i("ignore_index")), at->type.shape);
     used = b.compare("NE", at, ignored);
     at = b.select(used, at, like(b, at, 0));
   }
@@ -78,9 +77,9 @@ Outputs convert(NodeContext& n) {
   const bool softmax = n.op_type() == "SoftmaxCrossEntropyLoss";
   if (softmax) {
     n.need_rank(x, 2, 16, "scores");
-    log_prob = b.create("tenfold.softmax", {log_prob},
-                        {{"axis", Attr{int64_t{1}}}, {"log", Attr{true}}})
-                   ->result();
+    log_prob =
+        b.create("tenfold.softmax", {log_prob}, {{"axis", Attr{int64_t{1}}}, {"log", Attr{true}}})
+            ->result();
   }
   Value* y = b.convert(loss(n, log_prob, target, weight), t);
   if (!softmax) return {y};
@@ -90,9 +89,9 @@ Outputs convert(NodeContext& n) {
 }  // namespace
 
 extern const OnnxOp onnx_losses;
-const OnnxOp onnx_losses = {.names = {{"NegativeLogLikelihoodLoss", {12, 13, 22}},
-                                      {"SoftmaxCrossEntropyLoss", {12, 13}}},
-                            .summary = "Classification losses.",
-                            .convert = convert};
+const OnnxOp onnx_losses = {
+    .names = {{"NegativeLogLikelihoodLoss", {12, 13, 22}}, {"SoftmaxCrossEntropyLoss", {12, 13}}},
+    .summary = "Classification losses.",
+    .convert = convert};
 
 }  // namespace tenfold::onnx

@@ -139,25 +139,26 @@ Value* find(B& b, Value* x, Value* keys, bool nan_matches) {
 Outputs label_encoder(NodeContext& n) {
   B& b = n.b;
   if (n.opset() < 2) {
-    n.fail("onnx-unsupported-type", "the version of opset 1 maps strings, which tensors cannot "
-                                    "hold");
+    n.fail("onnx-unsupported-type",
+           "the version of opset 1 maps strings, which tensors cannot "
+           "hold");
   }
   Value* x = n.input(0);  // refuses strings
   std::optional<Literal> keys, values;
   for (const char* name : {"keys_strings", "values_strings", "default_string"}) {
     if (!n.has_attr(name)) continue;
     if (std::string_view(name) == "values_strings") {
-      for (const char* other : {"keys_floats", "keys_int64s", "keys_tensor", "default_string",
-                                "default_int64", "default_float", "default_tensor",
-                                "values_strings"}) {
+      for (const char* other :
+           {"keys_floats", "keys_int64s", "keys_tensor", "default_string", "default_int64",
+            "default_float", "default_tensor", "values_strings"}) {
         n.ignore_attr(other);
       }
       return {Val::unsupported("a tensor of strings (labels)")};
     }
     n.ignore_attr(name);
   }
-  const auto list = [&](const char* floats_name, const char* ints_name, const char* tensor_name)
-      -> Literal {
+  const auto list = [&](const char* floats_name, const char* ints_name,
+                        const char* tensor_name) -> Literal {
     if (n.has_attr(ints_name)) return Literal::i64s(n.attr_ints(ints_name));
     if (n.has_attr(floats_name)) {
       const auto v = n.attr_floats(floats_name, {});
@@ -172,8 +173,8 @@ Outputs label_encoder(NodeContext& n) {
       Literal l = n.attr_tensor(tensor_name);
       return l.reshaped({l.size()});
     }
-    n.invalid(fmt::format("one of {}, {} and {} must be given", floats_name, ints_name,
-                          tensor_name));
+    n.invalid(
+        fmt::format("one of {}, {} and {} must be given", floats_name, ints_name, tensor_name));
   };
   const Literal k = list("keys_floats", "keys_int64s", "keys_tensor");
   const Literal v = list("values_floats", "values_int64s", "values_tensor");
@@ -181,13 +182,15 @@ Outputs label_encoder(NodeContext& n) {
   if (k.dtype() != x->type.dtype) {
     n.invalid(fmt::format("keys are {}, X is {}", name(k.dtype()), x->type.str()));
   }
-  Literal otherwise = is_float(v.dtype()) ? Literal::scalar(v.dtype(), n.attr_f("default_float", -0.0))
-                                          : Literal::scalar_i(v.dtype(), n.attr_i("default_int64", -1));
+  Literal otherwise = is_float(v.dtype())
+                          ? Literal::scalar(v.dtype(), n.attr_f("default_float", -0.0))
+                          : Literal::scalar_i(v.dtype(), n.attr_i("default_int64", -1));
   n.ignore_attr("default_float");
   n.ignore_attr("default_int64");
   if (n.opset() >= 4 && n.has_attr("default_tensor")) {
     Literal d = n.attr_tensor("default_tensor");
-    if (d.size() != 1 || d.dtype() != v.dtype()) n.invalid("default_tensor does not fit the values");
+    if (d.size() != 1 || d.dtype() != v.dtype())
+      n.invalid("default_tensor does not fit the values");
     otherwise = d.reshaped({});
   }
   Value* fill = b.full(b.constant(otherwise), x->type.shape);

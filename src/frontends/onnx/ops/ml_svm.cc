@@ -34,7 +34,8 @@ Kernel read_kernel(NodeContext& n) {
 Value* kernel(B& b, const Kernel& k, Value* x, Value* vectors) {
   if (k.kind == "RBF") {
     const Shape cube = {x->type.shape[0], vectors->type.shape[0], x->type.shape[1]};
-    Value* d = sub(b, b.broadcast_in_dim(x, cube, {0, 2}), b.broadcast_in_dim(vectors, cube, {1, 2}));
+    Value* d =
+        sub(b, b.broadcast_in_dim(x, cube, {0, 2}), b.broadcast_in_dim(vectors, cube, {1, 2}));
     return b.unary(Prim::Exp, mul(b, b.reduce(Prim::Add, square(b, d), {2}), -k.gamma));
   }
   Value* dot = b.dot_general(x, vectors, {}, {}, {1}, {1});
@@ -98,7 +99,8 @@ Value* coupled(NodeContext& n, const std::vector<std::vector<Value*>>& r, int64_
   const DType w = r[0][1]->type.dtype;
   const Shape rows = r[0][1]->type.shape;
   std::vector<Value*> state = {b.constant_i(DType::I64, 0)};
-  for (size_t t = 0; t < c; ++t) state.push_back(b.splat({w, rows}, 1.0 / static_cast<double>(classes)));
+  for (size_t t = 0; t < c; ++t)
+    state.push_back(b.splat({w, rows}, 1.0 / static_cast<double>(classes)));
   const int64_t rounds = std::max<int64_t>(100, classes);
   Value* limit = b.constant_i(DType::I64, rounds);
   const double eps = 0.005 / static_cast<double>(classes);
@@ -137,11 +139,12 @@ Value* coupled(NodeContext& n, const std::vector<std::vector<Value*>>& r, int64_
     for (size_t t = 0; t < c; ++t) next.push_back(g.select(done, p[t], now[t]));
     return next;
   };
-  const auto out = b.while_(state,
-                            [&](B& g, const std::vector<Value*>& a) -> std::vector<Value*> {
-                              return {g.compare("LT", a[0], limit)};
-                            },
-                            step);
+  const auto out = b.while_(
+      state,
+      [&](B& g, const std::vector<Value*>& a) -> std::vector<Value*> {
+        return {g.compare("LT", a[0], limit)};
+      },
+      step);
   std::vector<Value*> columns;
   for (size_t t = 0; t < c; ++t) columns.push_back(b.reshape(out[t + 1], {rows[0], Dim(1)}));
   return b.concatenate(columns, 1);
@@ -187,7 +190,8 @@ Outputs classifier(NodeContext& n) {
       const auto put = [&](int64_t of, int64_t weights_row) {
         const auto c = static_cast<size_t>(of);
         for (int64_t v = start[c]; v < start[c] + per_class[c]; ++v) {
-          matrix[static_cast<size_t>(row + v)] = weights[static_cast<size_t>(weights_row * count + v)];
+          matrix[static_cast<size_t>(row + v)] =
+              weights[static_cast<size_t>(weights_row * count + v)];
         }
       };
       put(i, j - 1);
@@ -243,7 +247,8 @@ const OnnxOp onnx_ml_svm = {.names = {{"SVMRegressor", {1}}, {"SVMClassifier", {
                             .domain = "ai.onnx.ml",
                             .summary = "Support vector machines.",
                             .convert = convert,
-                            .limits = "string class labels as an output; classifiers without "
-                                      "support vectors"};
+                            .limits =
+                                "string class labels as an output; classifiers without "
+                                "support vectors"};
 
 }  // namespace tenfold::onnx

@@ -30,7 +30,6 @@ struct Forest {
   int64_t targets = 0, rows = 0;
 };
 
-
 // Levels below the roots; refuses children out of range and circles.
 int64_t check(NodeContext& n, const Forest& f) {
   const auto count = static_cast<int64_t>(f.mode.size());
@@ -58,8 +57,8 @@ int64_t check(NodeContext& n, const Forest& f) {
         continue;
       }
       state[i] = 2;
-      height[i] = 1 + std::max(height[static_cast<size_t>(f.yes[i])],
-                               height[static_cast<size_t>(f.no[i])]);
+      height[i] =
+          1 + std::max(height[static_cast<size_t>(f.yes[i])], height[static_cast<size_t>(f.no[i])]);
       stack.pop_back();
     }
     most = std::max(most, height[static_cast<size_t>(root)]);
@@ -69,7 +68,8 @@ int64_t check(NodeContext& n, const Forest& f) {
 
 Value* ints(B& b, const std::vector<int64_t>& v) { return b.constant(Literal::i64s(v)); }
 
-// The leaf each row of x [rows, features] reaches in each tree, as places in the list [rows, trees].
+// The leaf each row of x [rows, features] reaches in each tree, as places in the list [rows,
+// trees].
 Value* walk(NodeContext& n, Value* x, const Forest& f) {
   B& b = n.b;
   const int64_t depth = check(n, f);
@@ -153,11 +153,12 @@ Value* walk(NodeContext& n, Value* x, const Forest& f) {
     }
     return {add(c, a[0], 1), c.select(is, look(yes), look(no))};
   };
-  return b.while_({b.constant_i(DType::I64, 0), at},
-                  [&](B& c, const std::vector<Value*>& a) -> std::vector<Value*> {
-                    return {c.compare("LT", a[0], last)};
-                  },
-                  step)[1];
+  return b.while_(
+      {b.constant_i(DType::I64, 0), at},
+      [&](B& c, const std::vector<Value*>& a) -> std::vector<Value*> {
+        return {c.compare("LT", a[0], last)};
+      },
+      step)[1];
 }
 
 enum class Combine { Average, Sum, Min, Max };
@@ -353,8 +354,7 @@ Outputs classifier(NodeContext& n) {
   Value* one = b.slice(s, {Dim(0), Dim(id)}, {x->type.shape[0], Dim(id + 1)}, {1, 1});
   if (!base.empty()) one = add(b, one, base[0]);
   Value* flat = b.reshape(one, {x->type.shape[0]});
-  Value* index =
-      b.convert(b.compare("GT", flat, like(b, flat, positive ? 0.5 : 0.0)), DType::I64);
+  Value* index = b.convert(b.compare("GT", flat, like(b, flat, positive ? 0.5 : 0.0)), DType::I64);
   Value* z = id == 0 ? two_classes(b, t, one, positive) : transform(b, t, s);
   return {labels_at(b, labels, index), b.convert(z, DType::F32)};
 }

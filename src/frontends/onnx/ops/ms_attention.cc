@@ -22,17 +22,19 @@ Value* part(B& b, Value* x, int64_t dim, const Dim& from, const Dim& to) {
 }
 
 // What a padding mask says: true where a key is seen, broadcastable to [batch, heads, queries,
-// keys]. `mask`: lengths [batch], ends and starts [2 * batch], [batch, keys], [batch, queries, keys].
+// keys]. `mask`: lengths [batch], ends and starts [2 * batch], [batch, keys], [batch, queries,
+// keys].
 Value* seen_keys(NodeContext& n, Value* mask, const Dim& batch, const Dim& keys) {
   B& b = n.b;
   const Shape s = mask->type.shape;
   if (!is_integer(mask->type.dtype)) n.invalid("the mask must be integers");
   Value* column = positions4(b, keys, 3);
   if (s.size() == 1) {
-    const bool pairs = equal(s[0], batch) != Truth::Yes &&
-                       equal(s[0], Dim(2) * batch) == Truth::Yes;
+    const bool pairs =
+        equal(s[0], batch) != Truth::Yes && equal(s[0], Dim(2) * batch) == Truth::Yes;
     if (!pairs && equal(s[0], batch) == Truth::No) {
-      n.fail("the mask is " + mask->type.str() + "; supported are lengths of [batch], ends and "
+      n.fail("the mask is " + mask->type.str() +
+             "; supported are lengths of [batch], ends and "
              "starts of [2 * batch], and masks of rank 2 and 3");
     }
     const auto bound = [&](const Dim& from, const Dim& to) {
@@ -83,8 +85,8 @@ Outputs packed_attention(NodeContext& n, Value* qkv, const std::vector<Dim>& siz
   const DType t = qkv->type.dtype;
   Value* q = split_heads(n, part(b, qkv, 2, Dim(0), sizes[0]), heads, "Q");
   Value* k = split_heads(n, part(b, qkv, 2, sizes[0], sizes[0] + sizes[1]), heads, "K");
-  Value* v = split_heads(
-      n, part(b, qkv, 2, sizes[0] + sizes[1], sizes[0] + sizes[1] + sizes[2]), heads, "V");
+  Value* v = split_heads(n, part(b, qkv, 2, sizes[0] + sizes[1], sizes[0] + sizes[1] + sizes[2]),
+                         heads, "V");
   Dim before(0);
   if (past) {
     n.need_rank(past, 5, 5, "past");
@@ -145,8 +147,8 @@ Outputs quantized_attention(NodeContext& n) {
   Value* p = matmul(n, centered_i32(b, x, zx), centered_i32(b, w, zw));
   Value* qkv = b.convert(p, DType::F32);
   Value* scale = matrix_scale(n, b.convert(sw, DType::F32), qkv->type.shape, false, "weight_scale");
-  scale = mul(b, scale, b.full(b.convert(one_number(n, sx, "input_scale"), DType::F32),
-                               qkv->type.shape));
+  scale = mul(b, scale,
+              b.full(b.convert(one_number(n, sx, "input_scale"), DType::F32), qkv->type.shape));
   qkv = n.binary(Prim::Add, mul(b, qkv, scale), b.convert(bias, DType::F32));
   const std::vector<Dim> sizes(3, floordiv(w->type.shape[1], Dim(3)));
   Outputs out = packed_attention(n, qkv, sizes, n.opt(5), n.opt(8), nullptr);
@@ -340,8 +342,8 @@ Outputs group_query(NodeContext& n) {
   if (is_causal) {
     p.allowed = n.compare("LE", column, row4);
     if (window > 0) {
-      p.allowed = both(n, p.allowed,
-                       n.compare("GT", column, add(b, row4, -static_cast<double>(window))));
+      p.allowed =
+          both(n, p.allowed, n.compare("GT", column, add(b, row4, -static_cast<double>(window))));
     }
   } else {
     if (window != -1) n.invalid("local_window_size without causal");

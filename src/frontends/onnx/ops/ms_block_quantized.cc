@@ -17,9 +17,8 @@ Value* unpack(B& b, Value* x, int64_t bits) {
   s.push_back(Dim(per));
   const int64_t rank = x->type.rank();
   Value* v = b.broadcast_in_dim(x, s, iota_list(rank));
-  Value* shift = b.broadcast_in_dim(mul(b, b.iota({DType::U8, {Dim(per)}}, 0),
-                                        static_cast<double>(bits)),
-                                    s, {rank});
+  Value* shift = b.broadcast_in_dim(
+      mul(b, b.iota({DType::U8, {Dim(per)}}, 0), static_cast<double>(bits)), s, {rank});
   v = b.binary(Prim::And, b.binary(Prim::ShrL, v, shift),
                b.full(b.constant_i(DType::U8, (1 << bits) - 1), s));
   Shape flat = x->type.shape;

@@ -83,7 +83,8 @@ Value* arrange(NodeContext& n, Value* x, bool batch, bool swap) {
     for (int64_t i = 0; i < rank - 2; ++i) p[static_cast<size_t>(i)] = i + 1;
     p[static_cast<size_t>(rank - 2)] = 0;
   }
-  if (swap && rank >= 2) std::swap(p[static_cast<size_t>(rank - 1)], p[static_cast<size_t>(rank - 2)]);
+  if (swap && rank >= 2)
+    std::swap(p[static_cast<size_t>(rank - 1)], p[static_cast<size_t>(rank - 2)]);
   return n.b.transpose(x, p);
 }
 

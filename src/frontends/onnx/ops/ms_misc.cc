@@ -117,11 +117,12 @@ Outputs inverse_matrix(NodeContext& n) {
     Value* cleared = sub(c, a, mul(c, rows(column), across(row_p)));
     return {add(c, k, 1), c.select(rows(is_k), a, cleared)};
   };
-  const auto r = b.while_({b.constant_i(DType::I64, 0), a},
-                          [&](B& c, const std::vector<Value*>& v) -> std::vector<Value*> {
-                            return {c.compare("LT", v[0], size)};
-                          },
-                          step);
+  const auto r = b.while_(
+      {b.constant_i(DType::I64, 0), a},
+      [&](B& c, const std::vector<Value*>& v) -> std::vector<Value*> {
+        return {c.compare("LT", v[0], size)};
+      },
+      step);
   Value* y = b.slice(r[1], {Dim(0), Dim(0), m}, cube, {1, 1, 1});
   return {b.convert(b.reshape(y, s), t)};
 }

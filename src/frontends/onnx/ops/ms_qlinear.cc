@@ -117,9 +117,8 @@ Outputs convert(NodeContext& n) {
   const bool last = n.attr_flag("channels_last");
   n.need_rank(x, 3, 16, "X");
   if (last) x = channels_first(b, x);
-  Value* y = op == "QLinearGlobalAveragePool"
-                 ? mean(b, x, iota_list(x->type.rank() - 2, 2), true)
-                 : average_pool(n, x);
+  Value* y = op == "QLinearGlobalAveragePool" ? mean(b, x, iota_list(x->type.rank() - 2, 2), true)
+                                              : average_pool(n, x);
   if (last) y = channels_last(b, y);
   return {write(n, y, 3, t)};
 }

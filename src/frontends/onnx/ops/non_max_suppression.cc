@@ -23,7 +23,7 @@ Boxes read_boxes(NodeContext& n, Value* boxes, bool centers) {
                      s);
   };
   Boxes r{};
-  Value *v[4] = {entry(0), entry(1), entry(2), entry(3)};
+  Value* v[4] = {entry(0), entry(1), entry(2), entry(3)};
   if (centers) {
     Value *w = mul(b, v[2], 0.5), *h = mul(b, v[3], 0.5);
     r.x1 = sub(b, v[0], w);
@@ -81,12 +81,13 @@ Outputs convert(NodeContext& n) {
     }
   }
   const DType t = scores->type.dtype;
-  Value* threshold = n.opt(3) ? b.convert(one_number(n, n.opt(3), "iou_threshold"), t)
-                              : b.constant(t, 0);
+  Value* threshold =
+      n.opt(3) ? b.convert(one_number(n, n.opt(3), "iou_threshold"), t) : b.constant(t, 0);
   const double lowest = -std::numeric_limits<double>::infinity();
   Value* left = b.splat({DType::Bool, shape}, 1);
   if (Value* v = n.opt(4)) {
-    left = b.compare("GT", scores, b.full(b.convert(one_number(n, v, "score_threshold"), t), shape));
+    left =
+        b.compare("GT", scores, b.full(b.convert(one_number(n, v, "score_threshold"), t), shape));
   }
   const Boxes box = read_boxes(n, boxes, centers != 0);
   Value* total = b.dim_scalar(steps);
@@ -109,9 +110,7 @@ Outputs convert(NodeContext& n) {
     out = c.create("stablehlo.dynamic_update_slice", {out, row, k, zero, zero})->result();
     // Overlap of that box with every other.
     Value* at = c.select(found, first, like(c, first, 0));
-    const auto side = [&](Value* v, Prim p) {
-      return c.binary(p, spread(pick(c, v, at)), all(v));
-    };
+    const auto side = [&](Value* v, Prim p) { return c.binary(p, spread(pick(c, v, at)), all(v)); };
     Value* w = sub(c, side(box.x2, Prim::Min), side(box.x1, Prim::Max));
     Value* h = sub(c, side(box.y2, Prim::Min), side(box.y1, Prim::Max));
     Value* inter = mul(c, max(c, w, 0), max(c, h, 0));
@@ -125,19 +124,22 @@ Outputs convert(NodeContext& n) {
     open = c.binary(Prim::And, open, c.unary(Prim::Not, gone));
     return {add(c, k, 1), open, c.reduce(Prim::Or, open, {0, 1, 2}), out};
   };
-  const auto r = b.while_({b.constant_i(DType::I64, 0), left, b.reduce(Prim::Or, left, {0, 1, 2}),
-                           b.splat({DType::I64, chosen}, -1)},
-                          [&](B& c, const std::vector<Value*>& a) -> std::vector<Value*> {
-                            return {c.binary(Prim::And, c.compare("LT", a[0], total), a[2])};
-                          },
-                          body);
+  const auto r = b.while_(
+      {b.constant_i(DType::I64, 0), left, b.reduce(Prim::Or, left, {0, 1, 2}),
+       b.splat({DType::I64, chosen}, -1)},
+      [&](B& c, const std::vector<Value*>& a) -> std::vector<Value*> {
+        return {c.binary(Prim::And, c.compare("LT", a[0], total), a[2])};
+      },
+      body);
   // In order of batch, class, choice.
   Value* order = b.transpose(r[3], {1, 2, 0});
   const Dim all = shape[0] * shape[1] * steps;
   Value* flat = b.reshape(order, {all});
   Value* at = positions_of(n, b.compare("GE", flat, like(b, flat, 0)), "selected");
   const Shape col = {at->type.shape[0], Dim(1)};
-  const auto over = [&](const Dim& d) { return b.full(b.dim_scalar(max(d, Dim(1))), at->type.shape); };
+  const auto over = [&](const Dim& d) {
+    return b.full(b.dim_scalar(max(d, Dim(1))), at->type.shape);
+  };
   Value* cls = div(b, at, over(steps));
   Value* batch = div(b, cls, over(shape[1]));
   cls = b.binary(Prim::Rem, cls, over(shape[1]));

@@ -21,15 +21,14 @@ Outputs convert(NodeContext& n) {
   }
   const size_t k = tensors.size() / groups;
   const bool momentum = op == "Momentum";
-  const double norm =
-      momentum ? n.attr_f("norm_coefficient") : n.attr_f("norm_coefficient", 0);
+  const double norm = momentum ? n.attr_f("norm_coefficient") : n.attr_f("norm_coefficient", 0);
   const double small = static_cast<double>(1e-6f);
   const double epsilon = momentum ? 0 : n.attr_f("epsilon", small);
   const double decay = op == "Adagrad" ? n.attr_f("decay_factor", 0) : 0;
-  const double alpha = momentum ? n.attr_f("alpha")
+  const double alpha = momentum       ? n.attr_f("alpha")
                        : op == "Adam" ? n.attr_f("alpha", static_cast<double>(0.9f))
                                       : 0;
-  const double beta = momentum ? n.attr_f("beta")
+  const double beta = momentum       ? n.attr_f("beta")
                       : op == "Adam" ? n.attr_f("beta", static_cast<double>(0.999f))
                                      : 0;
   const double post = op == "Adam" ? n.attr_f("norm_coefficient_post", 0) : 0;

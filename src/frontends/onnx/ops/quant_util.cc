@@ -40,8 +40,8 @@ Value* spread_scale(NodeContext& n, Value* s, const Shape& shape, int64_t axis, 
       return b.full(b.reshape(s, {}), shape);
     }
     if (s->type.rank() != 1) {
-      n.invalid(fmt::format("{} must be a number or a list for an axis, found {}", what,
-                            s->type.str()));
+      n.invalid(
+          fmt::format("{} must be a number or a list for an axis, found {}", what, s->type.str()));
     }
     const int64_t a = n.axis(axis, rank);
     n.require_equal(s->type.shape[0], shape[static_cast<size_t>(a)],

@@ -91,8 +91,9 @@ extern const OnnxOp onnx_quantize_linear;
 const OnnxOp onnx_quantize_linear = {
     .names = {{"QuantizeLinear", {10, 13, 19, 21, 23, 24, 25, 28}},
               {"DequantizeLinear", {10, 13, 19, 21, 23, 24, 25, 28}}},
-    .summary = "saturate(round(x / scale) + zero_point), rounding to even, and back; a scale per "
-               "tensor, axis or block.",
+    .summary =
+        "saturate(round(x / scale) + zero_point), rounding to even, and back; a scale per "
+        "tensor, axis or block.",
     .convert = convert};
 
 }  // namespace tenfold::onnx

@@ -19,9 +19,9 @@ Value* column(B& b, Value* x, int64_t i) {
 
 // Sample points of one direction: [rois, bins, samples].
 struct Points {
-  Value *low, *high;              // i64, the pixels on both sides
+  Value *low, *high;                // i64, the pixels on both sides
   Value *weight_low, *weight_high;  // 0 where the point lies outside
-  Value* count;                   // [rois], samples a bin
+  Value* count;                     // [rois], samples a bin
 };
 
 Points points(NodeContext& n, Value* start, Value* end, int64_t bins, int64_t ratio,
@@ -92,10 +92,10 @@ Outputs roi_align(NodeContext& n) {
   rois = mul(b, b.convert(rois, w), scale);
   if (half) rois = add(b, rois, -0.5);
   const Dim count = rois->type.shape[0], channels = x->type.shape[1];
-  const Points px = points(n, column(b, rois, 0), column(b, rois, 2), pw, ratio,
-                           x->type.shape[3], half);
-  const Points py = points(n, column(b, rois, 1), column(b, rois, 3), ph, ratio,
-                           x->type.shape[2], half);
+  const Points px =
+      points(n, column(b, rois, 0), column(b, rois, 2), pw, ratio, x->type.shape[3], half);
+  const Points py =
+      points(n, column(b, rois, 1), column(b, rois, 3), ph, ratio, x->type.shape[2], half);
   const Dim sx = px.low->type.shape[2], sy = py.low->type.shape[2];
   const Shape place = {count, Dim(ph), sy, Dim(pw), sx};
   Shape tuple = place;
@@ -175,8 +175,7 @@ Outputs max_roi_pool(NodeContext& n) {
     Value* i = b.iota({w, grid}, 1);
     Value* at = b.iota({w, grid}, 2);
     Value* low = add(b, b.unary(Prim::Floor, mul(b, i, per_roi(bin))), per_roi(start));
-    Value* high =
-        add(b, b.unary(Prim::Ceil, mul(b, add(b, i, 1), per_roi(bin))), per_roi(start));
+    Value* high = add(b, b.unary(Prim::Ceil, mul(b, add(b, i, 1), per_roi(bin))), per_roi(start));
     Value* in = b.binary(Prim::And, b.compare("GE", at, low), b.compare("LT", at, high));
     // [rois, channels, h, w] with the bins after `dim`.
     Shape s = v->type.shape;

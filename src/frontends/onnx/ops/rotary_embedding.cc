@@ -23,8 +23,8 @@ Outputs convert(NodeContext& n) {
     cosines = take(b, cosines, at, 0);
     sines = take(b, sines, at, 0);
   }
-  Value* y = rotate(n, x, cosines, sines, n.attr_flag("interleaved"),
-                    n.attr_i("rotary_embedding_dim", 0));
+  Value* y =
+      rotate(n, x, cosines, sines, n.attr_flag("interleaved"), n.attr_i("rotary_embedding_dim", 0));
   return {flat ? merge_heads(b, y) : y};
 }
 

@@ -54,9 +54,7 @@ Value* reflect(B& b, Value* x, double low, Value* range) {
   return b.select(none, like(b, x, 0), folded);
 }
 
-Value* clip(B& b, Value* x, Value* high) {
-  return b.binary(Prim::Min, max(b, x, 0), high);
-}
+Value* clip(B& b, Value* x, Value* high) { return b.binary(Prim::Min, max(b, x, 0), high); }
 
 // Factors of the four neighbours of a position `t` past the second.
 std::vector<Value*> cubic(B& b, Value* t) {
@@ -81,7 +79,7 @@ Value* sample(B& b, Value* image, const std::vector<Value*>& at, Sampling mode, 
   const size_t r = at.size();
   const DType w = at[0]->type.dtype;
   struct Axis {
-    Value *first, *high, *range;        // floats: the first neighbour, the last index, the period
+    Value *first, *high, *range;  // floats: the first neighbour, the last index, the period
     std::vector<Value*> weights;
   };
   const double low = corners ? 0 : -0.5;
@@ -129,8 +127,8 @@ Value* sample(B& b, Value* image, const std::vector<Value*>& at, Sampling mode, 
       Value* x = k == 0 ? a.first : add(b, a.first, static_cast<double>(k));
       Neighbour nb{};
       if (outside == Outside::Zeros) {
-        nb.inside = b.binary(Prim::And, b.compare("GE", x, like(b, x, 0)),
-                             b.compare("LE", x, a.high));
+        nb.inside =
+            b.binary(Prim::And, b.compare("GE", x, like(b, x, 0)), b.compare("LE", x, a.high));
       } else if (outside == Outside::Reflection) {
         Value* top = add(b, a.range, low);
         Value* in =

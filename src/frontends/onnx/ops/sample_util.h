@@ -8,8 +8,8 @@ namespace tenfold::onnx {
 // A scalar constant or dimension of x's type spread to x's shape.
 Value* number_like(GraphBuilder& b, Value* x, const Dim& d);
 
-// Pixels at integer positions: one i64 tensor [batch, places...] a spatial dimension, every entry in
-// range. Result [batch, channels, places...].
+// Pixels at integer positions: one i64 tensor [batch, places...] a spatial dimension, every entry
+// in range. Result [batch, channels, places...].
 Value* pixels(GraphBuilder& b, Value* image, const std::vector<Value*>& at);
 // Weight [batch, places...] over the channels of v [batch, channels, places...].
 Value* over_channels(GraphBuilder& b, Value* weight, const Shape& shape);

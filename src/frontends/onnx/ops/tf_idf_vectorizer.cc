@@ -47,8 +47,7 @@ Outputs convert(NodeContext& n) {
   for (size_t k = 0; k < starts.size(); ++k) {
     const auto size = static_cast<int64_t>(k) + 1;
     const int64_t from = starts[k];
-    const int64_t to =
-        k + 1 < starts.size() ? starts[k + 1] : static_cast<int64_t>(pool.size());
+    const int64_t to = k + 1 < starts.size() ? starts[k + 1] : static_cast<int64_t>(pool.size());
     if (from < 0 || to < from || to > static_cast<int64_t>(pool.size()) ||
         (to - from) % size != 0) {
       n.invalid(fmt::format("ngram_counts gives {} to {} to {}-grams", from, to, size));
@@ -77,10 +76,10 @@ Outputs convert(NodeContext& n) {
       Value* hit = nullptr;
       for (int64_t j = 0; j < size; ++j) {
         const Dim shift(j * (skip + 1));
-        Value* part = b.slice(x, {Dim(0), min(shift, length)},
-                              {rows, min(shift, length) + windows}, {1, 1});
-        Value* want = b.reshape(
-            b.slice(wanted, {Dim(0), Dim(j)}, {cube[2], Dim(j + 1)}, {1, 1}), {cube[2]});
+        Value* part =
+            b.slice(x, {Dim(0), min(shift, length)}, {rows, min(shift, length) + windows}, {1, 1});
+        Value* want =
+            b.reshape(b.slice(wanted, {Dim(0), Dim(j)}, {cube[2], Dim(j + 1)}, {1, 1}), {cube[2]});
         Value* same = b.compare("EQ", b.broadcast_in_dim(part, cube, {0, 1}),
                                 b.broadcast_in_dim(want, cube, {2}));
         hit = hit ? b.binary(Prim::And, hit, same) : same;

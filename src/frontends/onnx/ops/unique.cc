@@ -85,19 +85,20 @@ Outputs convert(NodeContext& n) {
       Value* keys = take(c, c.reshape(column, {count}), a[1], 0);
       return {k, sort(c, keys, a[1])[1]};
     };
-    order = b.while_({b.dim_scalar(width), order},
-                     [&](B& c, const std::vector<Value*>& a) -> std::vector<Value*> {
-                       return {c.compare("GT", a[0], like(c, a[0], 0))};
-                     },
-                     step)[1];
+    order = b.while_(
+        {b.dim_scalar(width), order},
+        [&](B& c, const std::vector<Value*>& a) -> std::vector<Value*> {
+          return {c.compare("GT", a[0], like(c, a[0], 0))};
+        },
+        step)[1];
   }
   // A row starts a group when it differs from the one before it.
   Value* ranked = take(b, rows, order, 0);
   Value* previous = b.pad(drop(b, ranked, Dim(0), min(count, Dim(1))), b.constant(kt, 0),
                           {min(count, Dim(1)), Dim(0)}, {Dim(0), Dim(0)}, {0, 0});
   Value* starts = b.reduce(Prim::Or, differ(b, ranked, previous), {1});
-  Value* first = b.compare("EQ", b.iota({DType::I64, {count}}, 0),
-                           b.splat({DType::I64, {count}}, 0));
+  Value* first =
+      b.compare("EQ", b.iota({DType::I64, {count}}, 0), b.splat({DType::I64, {count}}, 0));
   starts = b.binary(Prim::Or, starts, first);
   Value* heads = positions_of(n, starts, "unique");  // in sorted order
   const Dim groups = heads->type.shape[0];
@@ -110,10 +111,9 @@ Outputs convert(NodeContext& n) {
                          ->result(),
                      -1);
   Value* indices = take(b, order, heads, 0);
-  Value* ends = b.concatenate(
-      {drop(b, heads, min(groups, Dim(1)), Dim(0)),
-       b.full(b.dim_scalar(count), {min(groups, Dim(1))})},
-      0);
+  Value* ends = b.concatenate({drop(b, heads, min(groups, Dim(1)), Dim(0)),
+                               b.full(b.dim_scalar(count), {min(groups, Dim(1))})},
+                              0);
   Value* counts = sub(b, ends, heads);
   const auto scatter = [&](Value* into, Value* at, Value* values) {
     Op* op = b.create_open("stablehlo.scatter",
