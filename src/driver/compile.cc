@@ -65,6 +65,7 @@ onnx::ImportOptions import_options(const CompileOptions& options) {
   import.shapes = options.shapes;
   import.sequence_lengths = options.sequence_lengths;
   import.override_defaults = options.override_defaults;
+  import.values = options.values;
   return import;
 }
 
@@ -87,26 +88,36 @@ Result<std::unique_ptr<Module>> read_stablehlo(std::string_view text, const std:
 
 }  // namespace
 
-Result<std::unique_ptr<Module>> load_model(const std::string& path, const CompileOptions& options) {
+Result<std::unique_ptr<Module>> load_model(const std::string& path, const CompileOptions& options,
+                                           ModelNeeds* needs) {
   TF_ASSIGN(ModelFormat format, model_format(path));
   if (format == ModelFormat::StableHlo) {
     TF_ASSIGN(FileBytes file, map_file(path));
     return read_stablehlo(file.text(), path, options);
   }
-  if (format == ModelFormat::Onnx) return onnx::import_onnx(path, import_options(options));
+  if (format == ModelFormat::Onnx) {
+    onnx::ImportNeeds wanted;
+    auto m = onnx::import_onnx(path, import_options(options), &wanted);
+    if (needs) *needs = {wanted.values, wanted.shapes};
+    return m;
+  }
   return unsupported_format(format, path);
 }
 
 Result<std::unique_ptr<Module>> load_model_bytes(std::span<const std::byte> bytes,
                                                  const std::string& name, const std::string& folder,
-                                                 const CompileOptions& options) {
+                                                 const CompileOptions& options, ModelNeeds* needs) {
   ModelFormat format = model_format(name, bytes);
   if (format == ModelFormat::StableHlo) {
     return read_stablehlo({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name,
                           options);
   }
-  if (format == ModelFormat::Onnx)
-    return onnx::import_onnx_bytes(bytes, name, folder, import_options(options));
+  if (format == ModelFormat::Onnx) {
+    onnx::ImportNeeds wanted;
+    auto m = onnx::import_onnx_bytes(bytes, name, folder, import_options(options), &wanted);
+    if (needs) *needs = {wanted.values, wanted.shapes};
+    return m;
+  }
   return unsupported_format(format, name);
 }
 
@@ -164,8 +175,17 @@ Result<CompiledModel> compile(Module& m, const CompileOptions& options) {
     };
     for (size_t p = 0; p < info.phases.size(); ++p) {
       info.phases[p].symbol = kc.phase_symbols[p];
-      info.phases[p].extent = size_expr(kc.extents[p], reg);
-      info.phases[p].workspace = size_expr(kc.workspace_bytes[p], reg);
+      auto extent = size_expr(kc.extents[p], reg);
+      auto workspace = size_expr(kc.workspace_bytes[p], reg);
+      if (!extent || !workspace)
+        return Error{"lower-unsupported",
+                     "kernel " + info.name +
+                         " needs scratch memory whose size depends on data; fix the shapes of its "
+                         "inputs (--shape)",
+                     {m.source},
+                     info.origins};
+      info.phases[p].extent = std::move(*extent);
+      info.phases[p].workspace = std::move(*workspace);
       exports.push_back(kc.phase_symbols[p]);
     }
   }

@@ -355,6 +355,7 @@ C(
     n_supports=0,
     rho=[0.3],
     kernel_type="LINEAR",
+    kernel_params=[0.0, 0.0, 0.0],  # onnxruntime does not load the node without them
 )
 
 

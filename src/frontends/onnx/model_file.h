@@ -36,7 +36,7 @@ class ModelFile : public std::enable_shared_from_this<ModelFile> {
   ::onnx::ModelProto proto_;
   std::string name_;
   std::string folder_;
-  std::map<std::string, FileBytes> mapped_;  // external data, by resolved path
+  std::map<std::string, FileBytes> mapped_;              // external data, by resolved path
   std::map<const ::onnx::TensorProto*, Literal> taken_;  // weights that left the protobuf
 };
 

@@ -24,6 +24,9 @@ class Generic {
   Generic(loop::Kernel& k, const loop::Machine& m) : kernel_(k), machine_(m), schedule_(&k) {}
 
   void run() {
+    // What is declared at the top is shared by the statements after it, which then stay one phase.
+    for (auto& s : kernel_.body)
+      one_phase_ |= s->kind == Stmt::Kind::Alloc || s->kind == Stmt::Kind::Let;
     std::vector<std::string> tops;
     for (auto& s : kernel_.body)
       if (s->kind == Stmt::Kind::For) tops.push_back(s->var->name);
@@ -79,7 +82,7 @@ class Generic {
       for (const auto& name : inner) vectorize_inner(name);
     }
     Stmt* o = find(outer);
-    if (o && o->loop_kind == LoopKind::Serial) (void)schedule_.parallel(outer);
+    if (o && o->loop_kind == LoopKind::Serial && !one_phase_) (void)schedule_.parallel(outer);
   }
 
   // The loop adds to a value on the stack that lives longer than one round of it.
@@ -177,6 +180,7 @@ class Generic {
   loop::Kernel& kernel_;
   const loop::Machine& machine_;
   Schedule schedule_;
+  bool one_phase_ = false;
 };
 
 }  // namespace

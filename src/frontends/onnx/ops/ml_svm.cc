@@ -205,21 +205,8 @@ Outputs classifier(NodeContext& n) {
     const auto i = static_cast<int64_t>(p);
     return b.reshape(b.slice(s, {Dim(0), Dim(i)}, {rows, Dim(i + 1)}, {1, 1}), {rows});
   };
-  Value* index;
-  if (!prob_a.empty()) {
-    std::vector<std::vector<Value*>> r(labels.count, std::vector<Value*>(labels.count));
-    for (size_t p = 0; p < pair_of.size(); ++p) {
-      const auto [i, j] = pair_of[p];
-      Value* z = add(b, mul(b, pair_score(p), prob_a[p]), prob_b[p]);
-      Value* v = b.unary(Prim::Logistic, b.unary(Prim::Neg, z));
-      v = min(b, max(b, v, 1e-7), 1 - 1e-7);
-      r[i][j] = v;
-      r[j][i] = sub_from(b, 1, v);
-    }
-    Value* z = coupled(n, r, classes);
-    index = arg_max(b, z);
-    return {labels_at(b, labels, index), b.convert(transform(b, t, z), DType::F32)};
-  }
+  // The label is the class with the most votes, also where probabilities are asked for: so does
+  // LIBSVM, and so does onnxruntime.
   std::vector<Value*> votes(labels.count, nullptr);
   for (size_t p = 0; p < pair_of.size(); ++p) {
     const auto [i, j] = pair_of[p];
@@ -231,8 +218,22 @@ Outputs classifier(NodeContext& n) {
   }
   std::vector<Value*> columns;
   for (Value* v : votes) columns.push_back(b.reshape(v, {rows, Dim(1)}));
-  index = arg_max(b, b.concatenate(columns, 1));
-  Value* z = classes == 2 ? two_classes(b, t, s, false) : transform(b, t, s);
+  Value* index = arg_max(b, b.concatenate(columns, 1));
+  if (!prob_a.empty()) {
+    std::vector<std::vector<Value*>> r(labels.count, std::vector<Value*>(labels.count));
+    for (size_t p = 0; p < pair_of.size(); ++p) {
+      const auto [i, j] = pair_of[p];
+      Value* z = add(b, mul(b, pair_score(p), prob_a[p]), prob_b[p]);
+      Value* v = b.unary(Prim::Logistic, b.unary(Prim::Neg, z));
+      v = min(b, max(b, v, 1e-7), 1 - 1e-7);
+      r[i][j] = v;
+      r[j][i] = sub_from(b, 1, v);
+    }
+    Value* z = coupled(n, r, classes);
+    return {labels_at(b, labels, index), b.convert(transform(b, t, z), DType::F32)};
+  }
+  // Of two classes the other's score is -s, or 1 - s where a transform follows.
+  Value* z = classes == 2 ? two_classes(b, t, s, t != Transform::None) : transform(b, t, s);
   return {labels_at(b, labels, index), b.convert(z, DType::F32)};
 }
 
