@@ -10,6 +10,7 @@
 #include "driver/evaluate.h"
 #include "driver/model_format.h"
 #include "runtime/artifact.h"
+#include "runtime/cpu_features.h"
 
 namespace tenfold {
 namespace {
@@ -55,7 +56,30 @@ Status Session::use(std::shared_ptr<const rt::Executable> exe) {
   return ok_status();
 }
 
+// Before anything is compiled for nothing.
+static Status runs_here(const std::string& target) {
+  const Backend* backend = find_backend(target.substr(0, target.find(':')));
+  if (!backend) return ok_status();  // compile() says so
+  TF_ASSIGN(Target t, backend->parse_target(target));
+#if defined(__x86_64__)
+  std::string_view here = "x86_64";
+#elif defined(__aarch64__)
+  std::string_view here = "aarch64";
+#else
+  std::string_view here = "riscv64";
+#endif
+  std::string missing = rt::missing_cpu_features(t.features);
+  if (t.triple.starts_with(here) && missing.empty()) return ok_status();
+  return Error{"target-not-here",
+               "`" + target + "` is code for another machine" +
+                   (missing.empty() ? "" : " (this one lacks " + missing + ")") +
+                   "; write it with `tenfold compile` and run it there",
+               {"--target"},
+               {}};
+}
+
 Status Session::compile_now(Module& m) {
+  TF_TRY(runs_here(options_.compile.target));
   TF_ASSIGN(CompiledModel c, compile(m, options_.compile));
   compiled_ = std::make_unique<CompiledModel>(std::move(c));
   TF_ASSIGN(auto exe, make_executable(*compiled_));

@@ -31,6 +31,12 @@ Result<int> run(const Bench& c) {
   TF_ASSIGN(Opened o, open_with_inputs(c.model, c.common, c.inputs));
   Session& s = *o.session;
   TF_TRY(s.prepare(o.inputs));
+  bool right = true;
+  if (c.common.verify) {
+    TF_ASSIGN(auto outputs, s.run(o.inputs));
+    TF_ASSIGN(right, report_verification(s, o.inputs, outputs));
+  }
+  int code = right ? kDone : kInputAtFault;
   Session::Lease context = s.context();
   std::vector<rt::TensorView> views;
   for (const auto& i : o.inputs) views.push_back(view_of(i));
@@ -88,7 +94,7 @@ Result<int> run(const Bench& c) {
     j["recompilations"] = s.recompilations().size();
     j["recompilation_causes"] = s.recompilations();
     std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
-    return kDone;
+    return code;
   }
   std::printf("%s on %s, %d thread%s\n", c.model.c_str(), s.program().target.c_str(), s.threads(),
               s.threads() == 1 ? "" : "s");
@@ -100,7 +106,7 @@ Result<int> run(const Bench& c) {
   std::printf("  share of peak  %10.1f %%   of %.1f GFLOP/s measured\n", share * 100,
               peak_gflops(s.threads()));
   std::printf("  peak memory    %10.1f MiB\n", peak_rss);
-  return kDone;
+  return code;
 }
 
 }  // namespace
