@@ -24,21 +24,31 @@ void learn_from(CompileOptions& options, const std::vector<NamedLiteral>& given)
 }
 
 Result<std::unique_ptr<Module>> load_with(const ModelSource& source, CompileOptions& options,
-                                          const std::vector<NamedLiteral>& given) {
+                                          const std::vector<NamedLiteral>& given, bool* fixed) {
   learn_from(options, given);
   auto module = source.load(options);
-  if (module.ok() || given.empty()) return module;
-  const Errors& errors = module.errors();
-  if (std::none_of(errors.begin(), errors.end(),
-                   [](const Error& e) { return e.id == "onnx-unknown-rank"; }))
-    return module;
-  CompileOptions with_ranks = options;
-  for (const auto& g : given)
-    if (!g.name.empty()) with_ranks.shapes.try_emplace(g.name, g.value.dims().size(), -1);
-  auto again = source.load(with_ranks);
-  if (!again.ok()) return module;
-  options = std::move(with_ranks);
-  return again;
+  auto says = [&](std::string_view id) {
+    if (module.ok()) return false;
+    const Errors& errors = module.errors();
+    return std::any_of(errors.begin(), errors.end(), [&](const Error& e) { return e.id == id; });
+  };
+  auto retry = [&](auto&& shape_of) {
+    CompileOptions with = options;
+    for (const auto& g : given)
+      if (!g.name.empty()) with.shapes[g.name] = shape_of(g.value.dims());
+    auto again = source.load(with);
+    if (!again.ok()) return false;
+    module = std::move(again);
+    options = std::move(with);
+    return true;
+  };
+  if (says("onnx-unknown-rank"))
+    retry([](const std::vector<int64_t>& d) { return std::vector<int64_t>(d.size(), -1); });
+  if (says("onnx-needs-shape") || says("onnx-unknown-rank")) {
+    bool done = retry([](const std::vector<int64_t>& d) { return d; });
+    if (fixed) *fixed = done;
+  }
+  return module;
 }
 
 Result<std::vector<NamedLiteral>> evaluate_named(const ModelSource& source, CompileOptions options,

@@ -67,11 +67,16 @@ void Builder::nest(std::string_view stem, const std::vector<Expr>& shape,
     }
     const LoopKind kind = top && d == 0 ? LoopKind::Parallel : LoopKind::Serial;
     const std::string n = std::string(stem) + std::to_string(d);
-    for_(n, shape[d], [&](Expr v) {
-      index.push_back(std::move(v));
-      go(d + 1);
-      index.pop_back();
-    }, kind);
+    Body& here = *stack_.back();
+    for_(
+        n, shape[d],
+        [&](Expr v) {
+          index.push_back(std::move(v));
+          go(d + 1);
+          index.pop_back();
+        },
+        kind);
+    here.back()->independent = true;
   };
   go(0);
 }
@@ -88,8 +93,10 @@ void Builder::if_(Expr cond, const std::function<void()>& then_body,
                   const std::function<void()>& else_body) {
   int64_t c = 0;
   if (is_const(cond, &c)) {  // decided: no branch
-    if (c) then_body();
-    else if (else_body) else_body();
+    if (c)
+      then_body();
+    else if (else_body)
+      else_body();
     return;
   }
   Stmt* s = push(Stmt::Kind::If);

@@ -18,9 +18,10 @@ class Builder {
   // for (var = 0; var < extent; ++var) f(var)
   void for_(std::string_view name, Expr extent, const std::function<void(Expr)>& f,
             LoopKind kind = LoopKind::Serial);
-  void for_range(std::string_view name, Expr begin, Expr extent,
-                 const std::function<void(Expr)>& f, LoopKind kind = LoopKind::Serial);
-  // Perfect nest over `shape`; the outermost loop is Parallel when at_top and rank > 0.
+  void for_range(std::string_view name, Expr begin, Expr extent, const std::function<void(Expr)>& f,
+                 LoopKind kind = LoopKind::Serial);
+  // Perfect nest over `shape`, whose iterations the caller promises to be independent; the
+  // outermost loop is Parallel when at_top and rank > 0.
   void nest(std::string_view stem, const std::vector<Expr>& shape,
             const std::function<void(const std::vector<Expr>&)>& f);
   void while_(Expr cond, const std::function<void()>& f);

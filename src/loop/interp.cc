@@ -1,7 +1,7 @@
 // The interpreter: a kernel is compiled once to a flat list of typed register instructions, then
 // run. Registers hold values in storage form, so that an instruction without a fast path calls
-// array/prim.h directly. Every index is checked, every read of Stack or Workspace memory must follow
-// a write of those bytes.
+// array/prim.h directly. Every index is checked; every read of Stack or Workspace memory must
+// follow a write of those bytes.
 #include "loop/interp.h"
 
 #include <cstring>
@@ -132,7 +132,8 @@ class Compiler {
       case Kind::Load: {
         Access* a = access(e->buffer, e->args);
         const uint32_t r = reg();
-        emit(load_fn(byte_size(e->dtype), storage_of(e->buffer.get())->scope == Scope::Param), r).ptr = a;
+        emit(load_fn(byte_size(e->dtype), storage_of(e->buffer.get())->scope == Scope::Param), r)
+            .ptr = a;
         return r;
       }
       case Kind::Op: {
@@ -180,7 +181,9 @@ class Compiler {
         patch(skip, here());
         return r;
       }
-      case Kind::Const: case Kind::Var: break;
+      case Kind::Const:
+      case Kind::Var:
+        break;
     }
     return 0;
   }
@@ -261,7 +264,10 @@ class Compiler {
       case Stmt::Kind::Store: {
         const uint32_t v = eval(s.value);
         Access* a = access(s.buffer, s.index);
-        emit(store_fn(byte_size(s.buffer->dtype), storage_of(s.buffer.get())->scope == Scope::Param), 0, v).ptr = a;
+        emit(
+            store_fn(byte_size(s.buffer->dtype), storage_of(s.buffer.get())->scope == Scope::Param),
+            0, v)
+            .ptr = a;
         break;
       }
       case Stmt::Kind::Intrinsic: {

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #if defined(__clang__)
-#define TF_NEXT(p)          \
-  const Insn* next_ = (p);  \
+#define TF_NEXT(p)         \
+  const Insn* next_ = (p); \
   [[clang::musttail]] return next_->fn(next_, f)
 #else
 #define TF_NEXT(p) return (p)
@@ -54,8 +54,8 @@ std::string dims_text(const std::vector<int64_t>& d) {
 [[gnu::cold, gnu::noinline]] const Insn* uninitialised(Frame* f, const Access* a) {
   std::vector<int64_t> index;
   for (uint32_t r : a->index) index.push_back(f->r[r].i);
-  return fail(f, "load of " + a->buffer->def->name + dims_text(index) +
-                     " reads memory that nothing wrote");
+  return fail(
+      f, "load of " + a->buffer->def->name + dims_text(index) + " reads memory that nothing wrote");
 }
 
 inline bool locate(const Frame* f, const Access* a, size_t* flat) {
@@ -77,7 +77,8 @@ template <int N, bool Param>
 const Insn* exec_load(const Insn* pc, Frame* f) {
   const Access* a = static_cast<const Access*>(pc->ptr);
   size_t o = 0;
-  if (!a->buffer->data || !locate(f, a, &o)) [[unlikely]] return bad_index(f, a, false);
+  if (!a->buffer->data || !locate(f, a, &o)) [[unlikely]]
+    return bad_index(f, a, false);
   if constexpr (!Param) {
     uint8_t ones[N];
     std::memset(ones, 1, N);
@@ -92,7 +93,8 @@ template <int N, bool Param>
 const Insn* exec_store(const Insn* pc, Frame* f) {
   const Access* a = static_cast<const Access*>(pc->ptr);
   size_t o = 0;
-  if (!a->buffer->data || !locate(f, a, &o)) [[unlikely]] return bad_index(f, a, true);
+  if (!a->buffer->data || !locate(f, a, &o)) [[unlikely]]
+    return bad_index(f, a, true);
   if constexpr (!Param)
     if (a->buffer->written) std::memset(a->buffer->written + o * N, 1, N);
   std::memcpy(a->buffer->data + o * N, f->r[pc->a].raw, N);
@@ -104,36 +106,103 @@ const Insn* exec_store(const Insn* pc, Frame* f) {
 template <class T>
 using Wide = std::conditional_t<std::is_floating_point_v<T>, std::type_identity<T>,
                                 std::make_unsigned<T>>::type;
-struct Add { template <class T> T operator()(T a, T b) const {
-  return static_cast<T>(static_cast<Wide<T>>(a) + static_cast<Wide<T>>(b)); } };
-struct Sub { template <class T> T operator()(T a, T b) const {
-  return static_cast<T>(static_cast<Wide<T>>(a) - static_cast<Wide<T>>(b)); } };
-struct Mul { template <class T> T operator()(T a, T b) const {
-  if constexpr (std::is_floating_point_v<T>) return a * b;
-  else return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); } };
-struct Quot { template <class T> T operator()(T a, T b) const { return a / b; } };
-struct Max { template <class T> T operator()(T a, T b) const {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (a != a) return a;
-    if (b != b) return b;
-    if (a == b) return std::signbit(a) ? b : a;
+struct Add {
+  template <class T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(static_cast<Wide<T>>(a) + static_cast<Wide<T>>(b));
   }
-  return a > b ? a : b; } };
-struct Min { template <class T> T operator()(T a, T b) const {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (a != a) return a;
-    if (b != b) return b;
-    if (a == b) return std::signbit(a) ? a : b;
+};
+struct Sub {
+  template <class T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(static_cast<Wide<T>>(a) - static_cast<Wide<T>>(b));
   }
-  return a < b ? a : b; } };
-struct Lt { template <class T> bool operator()(T a, T b) const { return a < b; } };
-struct Le { template <class T> bool operator()(T a, T b) const { return a <= b; } };
-struct Gt { template <class T> bool operator()(T a, T b) const { return a > b; } };
-struct Ge { template <class T> bool operator()(T a, T b) const { return a >= b; } };
-struct Eq { template <class T> bool operator()(T a, T b) const { return a == b; } };
-struct Ne { template <class T> bool operator()(T a, T b) const { return a != b; } };
-struct And { template <class T> T operator()(T a, T b) const { return static_cast<T>(a & b); } };
-struct Or { template <class T> T operator()(T a, T b) const { return static_cast<T>(a | b); } };
+};
+struct Mul {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return a * b;
+    else
+      return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  }
+};
+struct Quot {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a / b;
+  }
+};
+struct Max {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (a != a) return a;
+      if (b != b) return b;
+      if (a == b) return std::signbit(a) ? b : a;
+    }
+    return a > b ? a : b;
+  }
+};
+struct Min {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (a != a) return a;
+      if (b != b) return b;
+      if (a == b) return std::signbit(a) ? a : b;
+    }
+    return a < b ? a : b;
+  }
+};
+struct Lt {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a < b;
+  }
+};
+struct Le {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a <= b;
+  }
+};
+struct Gt {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a > b;
+  }
+};
+struct Ge {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a >= b;
+  }
+};
+struct Eq {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a == b;
+  }
+};
+struct Ne {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a != b;
+  }
+};
+struct And {
+  template <class T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(a & b);
+  }
+};
+struct Or {
+  template <class T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(a | b);
+  }
+};
 
 template <class T, class F>
 const Insn* exec_binary(const Insn* pc, Frame* f) {
@@ -176,18 +245,30 @@ const Insn* exec_floor_div(const Insn* pc, Frame* f) {
 template <class T>
 Fn number_op(Prim p) {
   switch (p) {
-    case Prim::Add: return exec_binary<T, Add>;
-    case Prim::Sub: return exec_binary<T, Sub>;
-    case Prim::Mul: return exec_binary<T, Mul>;
-    case Prim::Max: return exec_binary<T, Max>;
-    case Prim::Min: return exec_binary<T, Min>;
-    case Prim::Lt: return exec_binary<T, Lt>;
-    case Prim::Le: return exec_binary<T, Le>;
-    case Prim::Gt: return exec_binary<T, Gt>;
-    case Prim::Ge: return exec_binary<T, Ge>;
-    case Prim::Eq: return exec_binary<T, Eq>;
-    case Prim::Ne: return exec_binary<T, Ne>;
-    default: break;
+    case Prim::Add:
+      return exec_binary<T, Add>;
+    case Prim::Sub:
+      return exec_binary<T, Sub>;
+    case Prim::Mul:
+      return exec_binary<T, Mul>;
+    case Prim::Max:
+      return exec_binary<T, Max>;
+    case Prim::Min:
+      return exec_binary<T, Min>;
+    case Prim::Lt:
+      return exec_binary<T, Lt>;
+    case Prim::Le:
+      return exec_binary<T, Le>;
+    case Prim::Gt:
+      return exec_binary<T, Gt>;
+    case Prim::Ge:
+      return exec_binary<T, Ge>;
+    case Prim::Eq:
+      return exec_binary<T, Eq>;
+    case Prim::Ne:
+      return exec_binary<T, Ne>;
+    default:
+      break;
   }
   if constexpr (std::is_floating_point_v<T>) {
     if (p == Prim::Div) return exec_binary<T, Quot>;
@@ -211,16 +292,26 @@ Fn convert_from(DType to) {
   switch (to) {
     case DType::F32:
       return exec_convert<From, float>;
-    case DType::F64: return exec_convert<From, double>;
-    case DType::I8: return from_float ? nullptr : exec_convert<From, int8_t>;
-    case DType::I16: return from_float ? nullptr : exec_convert<From, int16_t>;
-    case DType::I32: return from_float ? nullptr : exec_convert<From, int32_t>;
-    case DType::I64: return from_float ? nullptr : exec_convert<From, int64_t>;
-    case DType::U8: return from_float ? nullptr : exec_convert<From, uint8_t>;
-    case DType::U16: return from_float ? nullptr : exec_convert<From, uint16_t>;
-    case DType::U32: return from_float ? nullptr : exec_convert<From, uint32_t>;
-    case DType::U64: return from_float ? nullptr : exec_convert<From, uint64_t>;
-    default: return nullptr;
+    case DType::F64:
+      return exec_convert<From, double>;
+    case DType::I8:
+      return from_float ? nullptr : exec_convert<From, int8_t>;
+    case DType::I16:
+      return from_float ? nullptr : exec_convert<From, int16_t>;
+    case DType::I32:
+      return from_float ? nullptr : exec_convert<From, int32_t>;
+    case DType::I64:
+      return from_float ? nullptr : exec_convert<From, int64_t>;
+    case DType::U8:
+      return from_float ? nullptr : exec_convert<From, uint8_t>;
+    case DType::U16:
+      return from_float ? nullptr : exec_convert<From, uint16_t>;
+    case DType::U32:
+      return from_float ? nullptr : exec_convert<From, uint32_t>;
+    case DType::U64:
+      return from_float ? nullptr : exec_convert<From, uint64_t>;
+    default:
+      return nullptr;
   }
 }
 
@@ -241,62 +332,93 @@ bool shape_of(Frame* f, BufferState* b, size_t* elements) {
 Fn fast_op(Prim p, DType t) {
   if (p == Prim::Select) return exec_select<Reg>;
   switch (t) {
-    case DType::F32: return number_op<float>(p);
-    case DType::F64: return number_op<double>(p);
+    case DType::F32:
+      return number_op<float>(p);
+    case DType::F64:
+      return number_op<double>(p);
     case DType::I64:
       if (p == Prim::FloorDiv) return exec_floor_div<false>;
       if (p == Prim::FloorMod) return exec_floor_div<true>;
       return number_op<int64_t>(p);
-    case DType::I32: return number_op<int32_t>(p);
-    case DType::I16: return number_op<int16_t>(p);
-    case DType::I8: return number_op<int8_t>(p);
-    case DType::U64: return number_op<uint64_t>(p);
-    case DType::U32: return number_op<uint32_t>(p);
-    case DType::U16: return number_op<uint16_t>(p);
-    case DType::U8: return number_op<uint8_t>(p);
+    case DType::I32:
+      return number_op<int32_t>(p);
+    case DType::I16:
+      return number_op<int16_t>(p);
+    case DType::I8:
+      return number_op<int8_t>(p);
+    case DType::U64:
+      return number_op<uint64_t>(p);
+    case DType::U32:
+      return number_op<uint32_t>(p);
+    case DType::U16:
+      return number_op<uint16_t>(p);
+    case DType::U8:
+      return number_op<uint8_t>(p);
     case DType::Bool:
       if (p == Prim::And) return exec_binary<uint8_t, And>;
       if (p == Prim::Or) return exec_binary<uint8_t, Or>;
       if (p == Prim::Not) return exec_not;
       return nullptr;
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 
 Fn fast_cast(DType from, DType to) {
   switch (from) {
-    case DType::F32: return convert_from<float>(to);
-    case DType::F64: return convert_from<double>(to);
-    case DType::I8: return convert_from<int8_t>(to);
-    case DType::I16: return convert_from<int16_t>(to);
-    case DType::I32: return convert_from<int32_t>(to);
-    case DType::I64: return convert_from<int64_t>(to);
+    case DType::F32:
+      return convert_from<float>(to);
+    case DType::F64:
+      return convert_from<double>(to);
+    case DType::I8:
+      return convert_from<int8_t>(to);
+    case DType::I16:
+      return convert_from<int16_t>(to);
+    case DType::I32:
+      return convert_from<int32_t>(to);
+    case DType::I64:
+      return convert_from<int64_t>(to);
     case DType::Bool:
-    case DType::U8: return convert_from<uint8_t>(to);
-    case DType::U16: return convert_from<uint16_t>(to);
-    case DType::U32: return convert_from<uint32_t>(to);
-    case DType::U64: return convert_from<uint64_t>(to);
-    default: return nullptr;
+    case DType::U8:
+      return convert_from<uint8_t>(to);
+    case DType::U16:
+      return convert_from<uint16_t>(to);
+    case DType::U32:
+      return convert_from<uint32_t>(to);
+    case DType::U64:
+      return convert_from<uint64_t>(to);
+    default:
+      return nullptr;
   }
 }
 
 Fn load_fn(int bytes, bool param) {
   switch (bytes) {
-    case 1: return param ? exec_load<1, true> : exec_load<1, false>;
-    case 2: return param ? exec_load<2, true> : exec_load<2, false>;
-    case 4: return param ? exec_load<4, true> : exec_load<4, false>;
-    case 8: return param ? exec_load<8, true> : exec_load<8, false>;
-    default: return param ? exec_load<16, true> : exec_load<16, false>;
+    case 1:
+      return param ? exec_load<1, true> : exec_load<1, false>;
+    case 2:
+      return param ? exec_load<2, true> : exec_load<2, false>;
+    case 4:
+      return param ? exec_load<4, true> : exec_load<4, false>;
+    case 8:
+      return param ? exec_load<8, true> : exec_load<8, false>;
+    default:
+      return param ? exec_load<16, true> : exec_load<16, false>;
   }
 }
 
 Fn store_fn(int bytes, bool param) {
   switch (bytes) {
-    case 1: return param ? exec_store<1, true> : exec_store<1, false>;
-    case 2: return param ? exec_store<2, true> : exec_store<2, false>;
-    case 4: return param ? exec_store<4, true> : exec_store<4, false>;
-    case 8: return param ? exec_store<8, true> : exec_store<8, false>;
-    default: return param ? exec_store<16, true> : exec_store<16, false>;
+    case 1:
+      return param ? exec_store<1, true> : exec_store<1, false>;
+    case 2:
+      return param ? exec_store<2, true> : exec_store<2, false>;
+    case 4:
+      return param ? exec_store<4, true> : exec_store<4, false>;
+    case 8:
+      return param ? exec_store<8, true> : exec_store<8, false>;
+    default:
+      return param ? exec_store<16, true> : exec_store<16, false>;
   }
 }
 

@@ -24,12 +24,12 @@ union alignas(16) Reg {
 struct BufferState {
   const BufferDef* def = nullptr;
   int param = -1;
-  BufferState* base = nullptr;      // alias
-  int element = 0;                  // bytes
-  std::vector<uint32_t> dim_regs;   // hold the shape
+  BufferState* base = nullptr;     // alias
+  int element = 0;                 // bytes
+  std::vector<uint32_t> dim_regs;  // hold the shape
   std::vector<int64_t> dims;
   std::byte* data = nullptr;
-  uint8_t* written = nullptr;       // one a byte; null for Param
+  uint8_t* written = nullptr;  // one a byte; null for Param
   std::vector<std::byte> memory;
   std::vector<uint8_t> shadow;
   size_t bytes = 0;
@@ -61,7 +61,10 @@ struct Program {
   std::deque<Body> bodies;  // expanded intrinsics
   std::vector<uint32_t> symbol_regs;
   std::vector<std::pair<std::string, uint32_t>> var_names;
-  struct Param { Literal* literal; bool written; };
+  struct Param {
+    Literal* literal;
+    bool written;
+  };
   std::vector<Param> params;
 };
 
@@ -74,8 +77,8 @@ struct Frame {
 // Runs from the first instruction; the error's text, or empty.
 std::string execute(Program& p);
 
-Fn fast_op(Prim p, DType t);            // null: use exec_apply
-Fn fast_cast(DType from, DType to);     // null: use exec_cast
+Fn fast_op(Prim p, DType t);         // null: use exec_apply
+Fn fast_cast(DType from, DType to);  // null: use exec_cast
 Fn load_fn(int bytes, bool param);
 Fn store_fn(int bytes, bool param);
 const Insn* exec_end(const Insn*, Frame*);

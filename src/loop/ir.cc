@@ -54,8 +54,13 @@ Expr make(ExprNode n) {
       n.has_load = true;
       h = mix(h, hash_name(n.buffer->name));
       break;
-    case Kind::Op: h = mix(h, static_cast<uint64_t>(n.prim)); break;
-    case Kind::Cast: case Kind::Bitcast: case Kind::Guard: break;
+    case Kind::Op:
+      h = mix(h, static_cast<uint64_t>(n.prim));
+      break;
+    case Kind::Cast:
+    case Kind::Bitcast:
+    case Kind::Guard:
+      break;
   }
   for (const Expr& a : n.args) {
     h = mix(h, a->hash);
@@ -109,9 +114,15 @@ int64_t floor_div(int64_t a, int64_t b) {
 bool fold_i64(Prim p, int64_t a, int64_t b, int64_t* r) {
   const uint64_t ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
   switch (p) {
-    case Prim::Add: *r = static_cast<int64_t>(ua + ub); return true;
-    case Prim::Sub: *r = static_cast<int64_t>(ua - ub); return true;
-    case Prim::Mul: *r = static_cast<int64_t>(ua * ub); return true;
+    case Prim::Add:
+      *r = static_cast<int64_t>(ua + ub);
+      return true;
+    case Prim::Sub:
+      *r = static_cast<int64_t>(ua - ub);
+      return true;
+    case Prim::Mul:
+      *r = static_cast<int64_t>(ua * ub);
+      return true;
     case Prim::FloorDiv:
       if (b <= 0) return false;
       *r = floor_div(a, b);
@@ -120,21 +131,39 @@ bool fold_i64(Prim p, int64_t a, int64_t b, int64_t* r) {
       if (b <= 0) return false;
       *r = a - floor_div(a, b) * b;
       return true;
-    case Prim::Min: *r = std::min(a, b); return true;
-    case Prim::Max: *r = std::max(a, b); return true;
-    default: return false;
+    case Prim::Min:
+      *r = std::min(a, b);
+      return true;
+    case Prim::Max:
+      *r = std::max(a, b);
+      return true;
+    default:
+      return false;
   }
 }
 
 bool fold_compare(Prim p, int64_t a, int64_t b, bool* r) {
   switch (p) {
-    case Prim::Eq: *r = a == b; return true;
-    case Prim::Ne: *r = a != b; return true;
-    case Prim::Lt: *r = a < b; return true;
-    case Prim::Le: *r = a <= b; return true;
-    case Prim::Gt: *r = a > b; return true;
-    case Prim::Ge: *r = a >= b; return true;
-    default: return false;
+    case Prim::Eq:
+      *r = a == b;
+      return true;
+    case Prim::Ne:
+      *r = a != b;
+      return true;
+    case Prim::Lt:
+      *r = a < b;
+      return true;
+    case Prim::Le:
+      *r = a <= b;
+      return true;
+    case Prim::Gt:
+      *r = a > b;
+      return true;
+    case Prim::Ge:
+      *r = a >= b;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -169,8 +198,8 @@ Expr i64_identity(Prim p, const Expr& a, const Expr& b) {
       }
       break;
     case Prim::Sub:
-      if (kb) return op(Prim::Add, {a, int_const(static_cast<int64_t>(
-                                           0 - static_cast<uint64_t>(cb)))});
+      if (kb)
+        return op(Prim::Add, {a, int_const(static_cast<int64_t>(0 - static_cast<uint64_t>(cb)))});
       if (same(a, b)) return int_const(0);
       // (x + y) - x
       if (is_op(a, Prim::Add) && same(a->args[0], b)) return a->args[1];
@@ -199,10 +228,12 @@ Expr i64_identity(Prim p, const Expr& a, const Expr& b) {
       if (kb && cb == 1) return int_const(0);
       if (ka && ca == 0 && kb && cb > 0) return a;
       break;
-    case Prim::Min: case Prim::Max:
+    case Prim::Min:
+    case Prim::Max:
       if (same(a, b)) return a;
       break;
-    default: break;
+    default:
+      break;
   }
   return nullptr;
 }
@@ -297,8 +328,7 @@ Expr op(Prim p, std::vector<Expr> args) {
     if (is_const(args[0], &c)) return args[c ? 1 : 2];
     if (args[1] == args[2]) return args[1];
   } else {
-    for (const Expr& a : args)
-      TF_CHECK(a->dtype == t, "operand types of " + std::string(name(p)));
+    for (const Expr& a : args) TF_CHECK(a->dtype == t, "operand types of " + std::string(name(p)));
   }
   if (args.size() == 2 && t == DType::I64) {
     const Expr &a = args[0], &b = args[1];
@@ -373,8 +403,7 @@ Expr idiv(const Expr& a, const Expr& b) {
   if (is_i64_const(b, &c) && c > 0) {
     if (is_op(a, Prim::Mul) && is_i64_const(a->args[1], &c1) && c1 % c == 0)
       return a->args[0] * (c1 / c);  // (x * kc) / c
-    if (is_op(a, Prim::FloorDiv) && is_i64_const(a->args[1], &c1) && c1 > 0 &&
-        c1 < INT64_MAX / c)
+    if (is_op(a, Prim::FloorDiv) && is_i64_const(a->args[1], &c1) && c1 > 0 && c1 < INT64_MAX / c)
       return idiv(a->args[0], int_const(c1 * c));  // (x / c1) / c
   } else if (is_op(a, Prim::Mul)) {                // (x * n) / n
     if (same(a->args[1], b)) return a->args[0];
@@ -434,12 +463,19 @@ bool uses(const Expr& e, const VarDef* v) {
 
 Expr with_args(const Expr& e, std::vector<Expr> args) {
   switch (e->kind) {
-    case Kind::Const: case Kind::Var: return e;
-    case Kind::Load: return load(e->buffer, std::move(args));
-    case Kind::Op: return op(e->prim, std::move(args));
-    case Kind::Cast: return cast(std::move(args[0]), e->dtype);
-    case Kind::Bitcast: return bitcast(std::move(args[0]), e->dtype);
-    case Kind::Guard: return guard(std::move(args[0]), std::move(args[1]), std::move(args[2]));
+    case Kind::Const:
+    case Kind::Var:
+      return e;
+    case Kind::Load:
+      return load(e->buffer, std::move(args));
+    case Kind::Op:
+      return op(e->prim, std::move(args));
+    case Kind::Cast:
+      return cast(std::move(args[0]), e->dtype);
+    case Kind::Bitcast:
+      return bitcast(std::move(args[0]), e->dtype);
+    case Kind::Guard:
+      return guard(std::move(args[0]), std::move(args[1]), std::move(args[2]));
   }
   return e;
 }
@@ -448,6 +484,7 @@ StmtPtr clone(const Stmt& s) {
   auto c = std::make_unique<Stmt>();
   c->kind = s.kind;
   c->loop_kind = s.loop_kind;
+  c->independent = s.independent;
   c->var = s.var;
   c->begin = s.begin;
   c->extent = s.extent;
@@ -483,10 +520,18 @@ Expr from_dim(const Dim& d, const std::vector<Var>& symbols) {
       } else {
         const Expr l = from_dim(a->a, symbols), r = from_dim(a->b, symbols);
         switch (a->kind) {
-          case Dim::AtomKind::FloorDiv: x = idiv(l, r); break;
-          case Dim::AtomKind::Mod: x = imod(l, r); break;
-          case Dim::AtomKind::Min: x = imin(l, r); break;
-          default: x = imax(l, r); break;
+          case Dim::AtomKind::FloorDiv:
+            x = idiv(l, r);
+            break;
+          case Dim::AtomKind::Mod:
+            x = imod(l, r);
+            break;
+          case Dim::AtomKind::Min:
+            x = imin(l, r);
+            break;
+          default:
+            x = imax(l, r);
+            break;
         }
       }
       p = p ? p * x : std::move(x);

@@ -27,8 +27,8 @@ using Expr = std::shared_ptr<const ExprNode>;
 struct BufferDef;
 using Buffer = std::shared_ptr<const BufferDef>;
 
-// A variable: loop index, Let, or symbol (a runtime dimension, name = the symbol's). Identity is the
-// pointer; names are unique within a kernel for the text form.
+// A variable: loop index, Let, or symbol (a runtime dimension, name = the symbol's). Identity is
+// the pointer; names are unique within a kernel for the text form.
 struct VarDef {
   std::string name;
   DType dtype = DType::I64;
@@ -39,7 +39,17 @@ using Var = std::shared_ptr<const VarDef>;
 // Where a buffer lives. CPU: Param is memory the caller owns; Stack is registers or the stack
 // (constant shape, small); Workspace is per-task scratch the runtime provides. The others are for
 // GPUs and the TPU.
-enum class Scope : uint8_t { Param, Stack, Workspace, Shared, Hbm, Vmem, Smem, WeightQueue, Semaphore };
+enum class Scope : uint8_t {
+  Param,
+  Stack,
+  Workspace,
+  Shared,
+  Hbm,
+  Vmem,
+  Smem,
+  WeightQueue,
+  Semaphore
+};
 
 struct BufferDef {
   std::string name;  // unique within the kernel
@@ -89,7 +99,7 @@ Expr zero(DType t);
 Expr var_ref(Var v);
 Expr load(Buffer b, std::vector<Expr> index);
 Expr op(Prim p, std::vector<Expr> args);
-Expr cast(Expr x, DType t);     // no node when already t
+Expr cast(Expr x, DType t);  // no node when already t
 Expr bitcast(Expr x, DType t);
 Expr guard(Expr cond, Expr a, Expr b);  // folds a constant condition
 inline Expr select(Expr c, Expr a, Expr b) { return op(Prim::Select, {c, a, b}); }
@@ -138,15 +148,18 @@ struct Stmt {
   };
   Kind kind;
   LoopKind loop_kind = LoopKind::Serial;
+  // A promise by whoever wrote the loop: no iteration writes what another reads or writes (what is
+  // allocated inside apart). Parallel loops are so by their kind. Primitives trust and keep it.
+  bool independent = false;
   Var var;
-  Expr begin, extent;  // For
-  Expr cond;           // While, If
-  Expr value;          // Let, Store
-  Buffer buffer;       // Alloc, Store
+  Expr begin, extent;       // For
+  Expr cond;                // While, If
+  Expr value;               // Let, Store
+  Buffer buffer;            // Alloc, Store
   std::vector<Expr> index;  // Store
   Body body, else_body;
-  std::string name;         // Intrinsic
-  std::vector<Expr> args;   // Intrinsic: scalars and Load-shaped addresses
+  std::string name;        // Intrinsic
+  std::vector<Expr> args;  // Intrinsic: scalars and Load-shaped addresses
 };
 
 StmtPtr clone(const Stmt& s);
@@ -155,10 +168,10 @@ Body clone(const Body& b);
 // One kernel = one fused group of graph ops. Top-level statements run in order with a barrier
 // after each; a top-level Parallel loop is split over threads.
 struct Kernel {
-  std::string name;                  // readable: "conv2d_relu_add_12"
-  std::vector<Buffer> params;        // Scope::Param; outputs and inputs in the caller's order
-  std::vector<bool> param_written;   // per param
-  std::vector<Var> symbols;          // runtime dimensions
+  std::string name;                 // readable: "conv2d_relu_add_12"
+  std::vector<Buffer> params;       // Scope::Param; outputs and inputs in the caller's order
+  std::vector<bool> param_written;  // per param
+  std::vector<Var> symbols;         // runtime dimensions
   Body body;
   std::vector<std::string> origins;  // the user's nodes
   std::vector<std::string> trace;    // schedule primitives applied, replayable

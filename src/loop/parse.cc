@@ -11,8 +11,8 @@ namespace tenfold::loop {
 
 namespace {
 
-constexpr int kMaxBlocks = 200;    // nested statements
-constexpr int kMaxDepth = 1000;    // nested expressions, in text and in what they build
+constexpr int kMaxBlocks = 200;  // nested statements
+constexpr int kMaxDepth = 1000;  // nested expressions, in text and in what they build
 
 struct Token {
   enum Kind { End, Word, Quoted, Macro, Integer, Float, Sign } kind = End;
@@ -35,8 +35,8 @@ class Lexer {
     const char c = s_[at_];
     const size_t start = at_;
     if (letter(c)) {
-      while (at_ < s_.size() && (letter(s_[at_]) || digit(s_[at_]) || s_[at_] == '.' ||
-                                 s_[at_] == '$'))
+      while (at_ < s_.size() &&
+             (letter(s_[at_]) || digit(s_[at_]) || s_[at_] == '.' || s_[at_] == '$'))
         ++at_;
       t.kind = Token::Word;
       t.text = s_.substr(start, at_ - start);
@@ -61,8 +61,7 @@ class Lexer {
   }
 
   [[noreturn]] void fail(const Token& t, std::string message) {
-    const std::string where =
-        file_ + ":" + std::to_string(t.line) + ":" + std::to_string(t.column);
+    const std::string where = file_ + ":" + std::to_string(t.line) + ":" + std::to_string(t.column);
     error = Error{"loop-parse", std::move(message), Location{where}, {}};
     throw Fail{};
   }
@@ -211,10 +210,11 @@ class Parser {
     if (r.ec != std::errc{}) fail("the integer " + t_.text + " is too large");
     const int bits = bit_width(t);
     uint64_t top = bits >= 64 ? UINT64_MAX : (uint64_t{1} << bits) - 1;  // largest allowed
-    if (is_signed(t)) top = (top >> 1) + (neg ? 1 : 0);
-    else if (neg) top = 0;
-    if (v > top)
-      fail("the integer " + t_.text + " does not fit " + std::string(tenfold::name(t)));
+    if (is_signed(t))
+      top = (top >> 1) + (neg ? 1 : 0);
+    else if (neg)
+      top = 0;
+    if (v > top) fail("the integer " + t_.text + " does not fit " + std::string(tenfold::name(t)));
     return static_cast<int64_t>(neg ? 0 - v : v);
   }
 
@@ -366,6 +366,7 @@ class Parser {
       st.begin = typed(DType::I64);
       expect("+:");
       st.extent = typed(DType::I64);
+      st.independent = take("independent");
       // Visible in the body only: defined in the scope that inner() opens.
       expect("{");
       scopes_.emplace_back();
@@ -505,8 +506,7 @@ class Parser {
       if (v.e->dtype != DType::Bool) lex_.fail(where, "'!' takes a value of type i1");
       return apply_prim(where, Prim::Not, {std::move(v.e)}, v.depth);
     }
-    if (at("-") || t_.kind == Token::Integer || t_.kind == Token::Float || at("inf") ||
-        at("nan"))
+    if (at("-") || t_.kind == Token::Integer || t_.kind == Token::Float || at("inf") || at("nan"))
       return {number(), 1};
     if (take("true")) return {bool_const(true), 1};
     if (take("false")) return {bool_const(false), 1};

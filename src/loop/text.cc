@@ -34,18 +34,18 @@ namespace {
 
 constexpr std::array<std::string_view, 9> kScopes = {
     "param", "stack", "workspace", "shared", "hbm", "vmem", "smem", "weight_queue", "semaphore"};
-constexpr std::array<std::string_view, 5> kLoopKinds = {"for", "parallel", "vectorized",
-                                                        "unrolled", "pipelined"};
+constexpr std::array<std::string_view, 5> kLoopKinds = {"for", "parallel", "vectorized", "unrolled",
+                                                        "pipelined"};
 struct InfixRow {
   Prim prim;
   Infix infix;
 };
 constexpr InfixRow kInfix[] = {
-    {Prim::Or, {"|", 10}},        {Prim::Xor, {"^", 12}},       {Prim::And, {"&", 14}},
-    {Prim::Eq, {"==", 20}},       {Prim::Ne, {"!=", 20}},       {Prim::Lt, {"<", 20}},
-    {Prim::Le, {"<=", 20}},       {Prim::Gt, {">", 20}},        {Prim::Ge, {">=", 20}},
-    {Prim::Add, {"+", 30}},       {Prim::Sub, {"-", 30}},       {Prim::Mul, {"*", 40}},
-    {Prim::Div, {"/", 40}},       {Prim::FloorDiv, {"//", 40}}, {Prim::FloorMod, {"%", 40}},
+    {Prim::Or, {"|", 10}},  {Prim::Xor, {"^", 12}},       {Prim::And, {"&", 14}},
+    {Prim::Eq, {"==", 20}}, {Prim::Ne, {"!=", 20}},       {Prim::Lt, {"<", 20}},
+    {Prim::Le, {"<=", 20}}, {Prim::Gt, {">", 20}},        {Prim::Ge, {">=", 20}},
+    {Prim::Add, {"+", 30}}, {Prim::Sub, {"-", 30}},       {Prim::Mul, {"*", 40}},
+    {Prim::Div, {"/", 40}}, {Prim::FloorDiv, {"//", 40}}, {Prim::FloorMod, {"%", 40}},
 };
 
 constexpr size_t kShareTotal = 120;  // nodes of a statement's expressions printed as trees
@@ -189,8 +189,9 @@ class Printer {
     begin_statement(all);
     switch (s.kind) {
       case Stmt::Kind::For:
-        line(std::string(loop::name(s.loop_kind)) + " " + name_text(s.var->name) +
-             bounds(*s.var) + " = " + expr(s.begin, 0) + " +: " + expr(s.extent, 0) + " {");
+        line(std::string(loop::name(s.loop_kind)) + " " + name_text(s.var->name) + bounds(*s.var) +
+             " = " + expr(s.begin, 0) + " +: " + expr(s.extent, 0) +
+             (s.independent ? " independent {" : " {"));
         block(s.body);
         line("}");
         break;
@@ -289,13 +290,20 @@ class Printer {
   std::string plain(const Expr& e, int strength) {
     const std::string type(tenfold::name(e->dtype));
     switch (e->kind) {
-      case Kind::Const: return constant(*e);
-      case Kind::Var: return name_text(e->var->name);
-      case Kind::Load: return name_text(e->buffer->name) + "[" + list(e->args) + "]";
-      case Kind::Cast: return "cast<" + type + ">(" + expr(e->args[0], 0) + ")";
-      case Kind::Bitcast: return "bitcast<" + type + ">(" + expr(e->args[0], 0) + ")";
-      case Kind::Guard: return "guard(" + list(e->args) + ")";
-      case Kind::Op: break;
+      case Kind::Const:
+        return constant(*e);
+      case Kind::Var:
+        return name_text(e->var->name);
+      case Kind::Load:
+        return name_text(e->buffer->name) + "[" + list(e->args) + "]";
+      case Kind::Cast:
+        return "cast<" + type + ">(" + expr(e->args[0], 0) + ")";
+      case Kind::Bitcast:
+        return "bitcast<" + type + ">(" + expr(e->args[0], 0) + ")";
+      case Kind::Guard:
+        return "guard(" + list(e->args) + ")";
+      case Kind::Op:
+        break;
     }
     const Infix in = infix(e->prim);
     if (in.text.empty()) {
@@ -354,9 +362,9 @@ std::optional<Prim> prim_from_infix(std::string_view text) {
 
 bool plain_name(std::string_view s) {
   static constexpr std::string_view kWords[] = {
-      "kernel",   "origin", "trace", "flops", "symbol", "param", "written", "alias", "of",
-      "while",    "if",     "else",  "let",   "alloc",  "call",  "in",      "align", "true",
-      "false",    "inf",    "nan",   "cast",  "bitcast", "guard"};
+      "kernel",      "origin", "trace", "flops", "symbol", "param",   "written", "alias", "of",
+      "while",       "if",     "else",  "let",   "alloc",  "call",    "in",      "align", "true",
+      "independent", "false",  "inf",   "nan",   "cast",   "bitcast", "guard"};
   if (s.empty()) return false;
   for (std::string_view w : kWords)
     if (s == w) return false;

@@ -77,7 +77,8 @@ class Verifier {
 
   void node(const ExprNode& e) {
     switch (e.kind) {
-      case Kind::Const: break;
+      case Kind::Const:
+        break;
       case Kind::Var:
         if (!visible_vars_.count(e.var.get()))
           fail("variable " + e.var->name + " is used where it is not visible");
@@ -97,17 +98,19 @@ class Verifier {
           if (e.args[i]->dtype != t) fail(n + ": operands of different types");
         if (!supports(e.prim, t))
           fail(n + " is not defined on " + std::string(tenfold::name(t)));
-        else if (result_dtype(e.prim, t) != e.dtype) fail(n + ": result type");
+        else if (result_dtype(e.prim, t) != e.dtype)
+          fail(n + ": result type");
         break;
       }
-      case Kind::Cast: case Kind::Bitcast:
+      case Kind::Cast:
+      case Kind::Bitcast:
         if (e.args.size() != 1) return fail("a cast takes one operand");
         if (e.kind == Kind::Bitcast && bit_width(e.args[0]->dtype) != bit_width(e.dtype))
           fail("a bitcast changes the width");
         break;
       case Kind::Guard:
-        if (e.args.size() != 3 || e.args[0]->dtype != DType::Bool ||
-            e.args[1]->dtype != e.dtype || e.args[2]->dtype != e.dtype)
+        if (e.args.size() != 3 || e.args[0]->dtype != DType::Bool || e.args[1]->dtype != e.dtype ||
+            e.args[2]->dtype != e.dtype)
           fail("guard: operand types");
         break;
     }
@@ -115,8 +118,8 @@ class Verifier {
 
   void index(const BufferDef& b, const std::vector<Expr>& ix) {
     if (ix.size() != b.shape.size())
-      fail("buffer " + b.name + " of rank " + std::to_string(b.shape.size()) +
-           " is indexed with " + std::to_string(ix.size()) + " values");
+      fail("buffer " + b.name + " of rank " + std::to_string(b.shape.size()) + " is indexed with " +
+           std::to_string(ix.size()) + " values");
     for (const Expr& i : ix)
       if (i && i->dtype != DType::I64) fail("an index of buffer " + b.name + " is not i64");
   }
@@ -191,7 +194,8 @@ class Verifier {
       case Stmt::Kind::Intrinsic: {
         for (const Expr& a : s.args) expr(a);
         const Intrinsic* in = find_intrinsic(s.name);
-        if (!in) fail("unknown intrinsic " + s.name);
+        if (!in)
+          fail("unknown intrinsic " + s.name);
         else if (in->reference && in->reference(s.args).empty())
           fail("the arguments of " + s.name + " do not fit it");
         break;

@@ -44,7 +44,8 @@ const BufferDef* storage_of(const BufferDef* b) {
 
 namespace {
 
-Buffer mapped(const Buffer& b, BufferMap& map, const std::function<std::string(const std::string&)>& fresh) {
+Buffer mapped(const Buffer& b, BufferMap& map,
+              const std::function<std::string(const std::string&)>& fresh) {
   if (auto it = map.find(b.get()); it != map.end()) return it->second;
   if (!b->alias_of) return b;
   const Buffer base = mapped(b->alias_of, map, fresh);
@@ -58,7 +59,8 @@ Buffer mapped(const Buffer& b, BufferMap& map, const std::function<std::string(c
 
 }  // namespace
 
-void replace_buffers(Body& b, const BufferMap& given, const std::function<std::string(const std::string&)>& fresh) {
+void replace_buffers(Body& b, const BufferMap& given,
+                     const std::function<std::string(const std::string&)>& fresh) {
   BufferMap map = given;
   std::function<void(Body&)> go = [&](Body& body) {
     for (StmtPtr& s : body) {

@@ -76,7 +76,8 @@ TEST(LoopIr, SubstitutionKeepsSharing) {
 Kernel sum_kernel(int64_t n) {
   Kernel k;
   k.name = "sum";
-  auto x = std::make_shared<BufferDef>(BufferDef{"x", DType::F32, {int_const(n)}, Scope::Param, 64, nullptr});
+  auto x = std::make_shared<BufferDef>(
+      BufferDef{"x", DType::F32, {int_const(n)}, Scope::Param, 64, nullptr});
   auto y = std::make_shared<BufferDef>(BufferDef{"y", DType::F32, {}, Scope::Param, 64, nullptr});
   k.params = {x, y};
   k.param_written = {false, true};
@@ -95,8 +96,7 @@ TEST(LoopInterp, RunsAReduction) {
   EXPECT_EQ(y.data<float>()[0], 10.5f);
 }
 
-std::string interpret_error(const Kernel& k, std::vector<Literal*> b,
-                            std::vector<int64_t> s = {}) {
+std::string interpret_error(const Kernel& k, std::vector<Literal*> b, std::vector<int64_t> s = {}) {
   Status r = interpret(k, std::move(b), s);
   return r.ok() ? "" : to_string(r.errors());
 }
@@ -111,7 +111,8 @@ TEST(LoopInterp, RefusesIndicesOutsideAndMemoryNotWritten) {
   EXPECT_EQ(x.as_i64(3), 3);
   auto u = parse_kernel(
       "kernel k { param x: i32[4] written\n for i = 0 +: 4 { alloc t: i32[2] stack\n"
-      " if i == 0 { t[1] = 7:i32 }\n x[i] = t[1] } }", "t");
+      " if i == 0 { t[1] = 7:i32 }\n x[i] = t[1] } }",
+      "t");
   ASSERT_TRUE(u.ok()) << to_string(u.errors());
   EXPECT_NE(interpret_error(*u, {&x}).find("load of t[1] reads memory that nothing wrote"),
             std::string::npos);
@@ -131,7 +132,8 @@ TEST(LoopInterp, GuardsAreLazyAliasesShareBytesWhileCounts) {
     c[] = 0
     while c[] < 3 { c[] = c[] + 1 }
     y[3] = cast<i32>(c[])
-  })", "t");
+  })",
+                        "t");
   ASSERT_TRUE(r.ok()) << to_string(r.errors());
   const float in[] = {1, 2};
   Literal x = Literal::from<float>(DType::F32, {2}, in), y(DType::I32, {4});
@@ -153,7 +155,8 @@ TEST(LoopInterp, IsQuick) {
       acc[] = 0.0
       for k = 0 +: 128 { acc[] = acc[] + A[i, k] * B[k, j] }
       C[i, j] = acc[]
-    } } })", "t");
+    } } })",
+                        "t");
   ASSERT_TRUE(r.ok()) << to_string(r.errors());
   Literal a(DType::F32, {128, 128}), b(DType::F32, {128, 128}), c(DType::F32, {128, 128});
   const auto t0 = std::chrono::steady_clock::now();

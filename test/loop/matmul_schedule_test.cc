@@ -73,8 +73,10 @@ void block(Kernel& k, int64_t mr, int64_t nr, bool pack_a) {
   for (const char* l : {"ii", "ii_1", "ii_2"}) must(s.unroll(l), k);
   must(s.vectorize("B_c1"), k);
   Result<std::string> f = s.fuse("io", "jo");
-  if (!pack_a) EXPECT_EQ(must(std::move(f), k), "iojo");
-  else EXPECT_FALSE(f.ok());  // the packed A is in between
+  if (!pack_a)
+    EXPECT_EQ(must(std::move(f), k), "iojo");
+  else
+    EXPECT_FALSE(f.ok());  // the packed A is in between
   must(s.parallel(pack_a ? "io" : "iojo"), k);
   simplify(k);
   Status v = verify(k);
@@ -87,8 +89,8 @@ TEST(LoopScheduleMatmul, ReachesTheRegisterBlockedPackedForm) {
     const Kernel naive = kernel_of(kMatmul);
     block(k, 6, 64, pack_a);
     if (HasFailure()) return;
-    for (auto [m, n, d] : {std::array{6, 64, 3}, {1, 1, 1}, {13, 70, 9}, {12, 128, 5}, {5, 63, 0},
-                           {18, 65, 33}})
+    for (auto [m, n, d] :
+         {std::array{6, 64, 3}, {1, 1, 1}, {13, 70, 9}, {12, 128, 5}, {5, 63, 0}, {18, 65, 33}})
       EXPECT_EQ(difference(naive, k, {m, n, d}), "") << m << " " << n << " " << d << print(k);
   }
 }
@@ -99,14 +101,16 @@ TEST(LoopScheduleMatmul, TheMicroKernelHasNoMasksWhenPacked) {
   const std::string t = print(k);
   // The update nest: k, then the unrolled rows and vectors, nothing between.
   EXPECT_NE(t.find(R"(      for k = 0 +: K {
-        unrolled ii_1 = 0 +: 6 {
+        unrolled ii_1 = 0 +: 6 independent {
           unrolled ji_1o = 0 +: 4 {
             vectorized ji_1i = 0 +: 16 {
               acc[ii_1, ji_1o * 16 + ji_1i] = acc[ii_1, ji_1o * 16 + ji_1i] + A_c[k, ii_1] * B_c[k, ji_1o * 16 + ji_1i]
             }
           }
         }
-      })"), std::string::npos) << t;
+      })"),
+            std::string::npos)
+      << t;
   EXPECT_NE(t.find("alloc acc: f32[6, 64] stack"), std::string::npos) << t;
 }
 
@@ -181,7 +185,8 @@ TEST(LoopScheduleMatmul, AScheduleTakesLittleTime) {
     Kernel k = static_matmul(384, 512, 256);
     const auto t0 = std::chrono::steady_clock::now();
     block(k, 6, 64, true);
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count());
+    best = std::min(best,
+                    std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count());
   }
   RecordProperty("milliseconds", std::to_string(best * 1e3));
   EXPECT_LT(best, 0.05);

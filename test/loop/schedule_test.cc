@@ -240,18 +240,25 @@ TEST(LoopScheduleProperty, RandomLegalSchedulesKeepTheMeaning) {
     auto ix = [&](int k) {  // an index within 0..63
       const std::string v = n1[pick(0, k)], w = n1[pick(0, k)];
       switch (pick(0, 5)) {
-        case 0: return v;
-        case 1: return v + " * " + num(1, 4);
-        case 2: return v + " * 7 + " + w;
-        case 3: return "(" + v + " * 5 + " + num(0, 3) + ") % 16";
-        case 4: return v + " + " + num(0, 3);
-        default: return v + " * 3 // 2 + " + w;
+        case 0:
+          return v;
+        case 1:
+          return v + " * " + num(1, 4);
+        case 2:
+          return v + " * 7 + " + w;
+        case 3:
+          return "(" + v + " * 5 + " + num(0, 3) + ") % 16";
+        case 4:
+          return v + " + " + num(0, 3);
+        default:
+          return v + " * 3 // 2 + " + w;
       }
     };
-    std::string t = "kernel r {\n symbol n in [1, 6]\n param x: i32[128] written\n"
-                    " param y: i32[128] written\n param z: i32[128]\n";
-    t += "for i = " + num(0, 1) + " +: " + (pick(0, 2) ? a : "n") + " { for j = 0 +: " +
-         (pick(0, 3) ? b : "n") + " {\n";
+    std::string t =
+        "kernel r {\n symbol n in [1, 6]\n param x: i32[128] written\n"
+        " param y: i32[128] written\n param z: i32[128]\n";
+    t += "for i = " + num(0, 1) + " +: " + (pick(0, 2) ? a : "n") +
+         " { for j = 0 +: " + (pick(0, 3) ? b : "n") + " {\n";
     t += " alloc acc: i32[] stack\n acc[] = z[" + ix(1) + "]\n";
     if (pick(0, 1)) t += " if j + i < " + num(2, 9) + " { x[" + ix(1) + "] = z[" + ix(1) + "] }\n";
     t += " for k = 0 +: " + d + " { acc[] = acc[] + z[" + ix(2) + "] * " +
@@ -286,36 +293,57 @@ TEST(LoopScheduleProperty, RandomLegalSchedulesKeepTheMeaning) {
       const std::string l = loop();
       static constexpr const char* kBuffers[] = {"x", "y", "z"};
       switch (pick(0, 13)) {
-        case 0: case 1:
+        case 0:
+        case 1:
           (void)s.split(l, pick(1, 5), static_cast<Tail>(pick(0, 2)));
           break;
-        case 2: case 3: (void)s.reorder({near(l), l}); break;
-        case 4: (void)s.fuse(l, near(l)); break;
-        case 5: (void)s.vectorize(l); break;
-        case 6: (void)s.unroll(l); break;
-        case 7: (void)s.parallel(l); break;
-        case 8: if (!allocs.empty()) (void)s.expand(allocs[rng() % allocs.size()], l); break;
+        case 2:
+        case 3:
+          (void)s.reorder({near(l), l});
+          break;
+        case 4:
+          (void)s.fuse(l, near(l));
+          break;
+        case 5:
+          (void)s.vectorize(l);
+          break;
+        case 6:
+          (void)s.unroll(l);
+          break;
+        case 7:
+          (void)s.parallel(l);
+          break;
+        case 8:
+          if (!allocs.empty()) (void)s.expand(allocs[rng() % allocs.size()], l);
+          break;
         case 9:
           if (!allocs.empty()) (void)s.expand(allocs[rng() % allocs.size()], l);
           (void)s.fission(pick(0, 1) ? l : near(l), pick(0, 1) ? l : std::string());
           break;
         case 10:
-          (void)s.cache_read(kBuffers[pick(0, 2)], l,
-                             pick(0, 1) ? std::vector<std::string>{"0/4", "0%4"}
-                                        : std::vector<std::string>{},
-                             pick(0, 1) ? Scope::Stack : Scope::Workspace);
+          (void)s.cache_read(
+              kBuffers[pick(0, 2)], l,
+              pick(0, 1) ? std::vector<std::string>{"0/4", "0%4"} : std::vector<std::string>{},
+              pick(0, 1) ? Scope::Stack : Scope::Workspace);
           break;
-        case 11: (void)s.cache_write(kBuffers[pick(0, 1)], l, pick(0, 1) ? Scope::Stack : Scope::Workspace); break;
-        case 12: (void)s.rfactor(l, pick(2, 4)); break;
-        default: (void)s.unguard(l); break;
+        case 11:
+          (void)s.cache_write(kBuffers[pick(0, 1)], l,
+                              pick(0, 1) ? Scope::Stack : Scope::Workspace);
+          break;
+        case 12:
+          (void)s.rfactor(l, pick(2, 4));
+          break;
+        default:
+          (void)s.unguard(l);
+          break;
       }
       if (k.trace.size() > lines) {
         ++applied;
         ++used[k.trace.back().substr(0, k.trace.back().find(' '))];
       }
       Status v = verify(k);
-      ASSERT_TRUE(v.ok()) << "seed " << seed << " case " << c << "\n" << to_string(v.errors())
-                          << print(k);
+      ASSERT_TRUE(v.ok()) << "seed " << seed << " case " << c << "\n"
+                          << to_string(v.errors()) << print(k);
     }
     const std::string text = print(k);
     Kernel again = kernel_of(t);
@@ -328,8 +356,10 @@ TEST(LoopScheduleProperty, RandomLegalSchedulesKeepTheMeaning) {
     Status v = verify(simple);
     ASSERT_TRUE(v.ok()) << to_string(v.errors()) << text << print(simple);
     for (int64_t n : {1, 4, 6}) {
-      ASSERT_EQ(difference(before, k, {n}), "") << "seed " << seed << " case " << c << "\n" << t << text;
-      ASSERT_EQ(difference(before, simple, {n}), "") << "seed " << seed << " case " << c << "\n" << t << text << print(simple);
+      ASSERT_EQ(difference(before, k, {n}), "") << "seed " << seed << " case " << c << "\n"
+                                                << t << text;
+      ASSERT_EQ(difference(before, simple, {n}), "") << "seed " << seed << " case " << c << "\n"
+                                                     << t << text << print(simple);
     }
   }
   EXPECT_GT(applied, 600);

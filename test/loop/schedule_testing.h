@@ -36,8 +36,10 @@ inline std::vector<Literal> random_data(const Kernel& k, const std::vector<int64
     Literal l(b->dtype, dims);
     for (int64_t i = 0; i < l.size(); ++i) {
       const auto r = static_cast<int64_t>(rng() % 2001) - 1000;
-      if (is_float(b->dtype)) l.set_f64(i, static_cast<double>(r) / 137.0);
-      else l.set_i64(i, r);
+      if (is_float(b->dtype))
+        l.set_f64(i, static_cast<double>(r) / 137.0);
+      else
+        l.set_i64(i, r);
     }
     out.push_back(std::move(l));
   }
@@ -45,8 +47,8 @@ inline std::vector<Literal> random_data(const Kernel& k, const std::vector<int64
 }
 
 // Empty when both give the same bits (or differ by at most `rtol` where that is positive).
-inline std::string difference(const Kernel& a, const Kernel& b,
-                              const std::vector<int64_t>& symbols, double rtol = 0) {
+inline std::string difference(const Kernel& a, const Kernel& b, const std::vector<int64_t>& symbols,
+                              double rtol = 0) {
   auto run = [&](const Kernel& k, std::vector<Literal>& data) -> std::string {
     std::vector<Literal*> p;
     for (Literal& l : data) p.push_back(&l);

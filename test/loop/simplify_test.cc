@@ -1,5 +1,6 @@
 // The simplifier against brute force: random expressions over variables with random ranges, every
-// assignment evaluated before and after; and the forms that fused reshapes leave, which must vanish.
+// assignment evaluated before and after; and the forms that fused reshapes leave, which must
+// vanish.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -23,37 +24,60 @@ int64_t fdiv(int64_t a, int64_t b) {
 // Plain evaluation, independent of the folding constructors.
 int64_t eval(const Expr& e, const Env& env) {
   switch (e->kind) {
-    case ExprNode::Kind::Const: return e->i;
-    case ExprNode::Kind::Var: return env.at(e->var.get());
-    case ExprNode::Kind::Guard: return eval(e->args[eval(e->args[0], env) ? 1 : 2], env);
-    default: break;
+    case ExprNode::Kind::Const:
+      return e->i;
+    case ExprNode::Kind::Var:
+      return env.at(e->var.get());
+    case ExprNode::Kind::Guard:
+      return eval(e->args[eval(e->args[0], env) ? 1 : 2], env);
+    default:
+      break;
   }
   std::vector<int64_t> a;
   for (const Expr& x : e->args) a.push_back(eval(x, env));
   switch (e->prim) {
-    case Prim::Add: return a[0] + a[1];
-    case Prim::Sub: return a[0] - a[1];
-    case Prim::Mul: return a[0] * a[1];
-    case Prim::FloorDiv: return fdiv(a[0], a[1]);
-    case Prim::FloorMod: return a[0] - fdiv(a[0], a[1]) * a[1];
-    case Prim::Min: return std::min(a[0], a[1]);
-    case Prim::Max: return std::max(a[0], a[1]);
-    case Prim::Lt: return a[0] < a[1];
-    case Prim::Le: return a[0] <= a[1];
-    case Prim::Gt: return a[0] > a[1];
-    case Prim::Ge: return a[0] >= a[1];
-    case Prim::Eq: return a[0] == a[1];
-    case Prim::Ne: return a[0] != a[1];
-    case Prim::And: return a[0] & a[1];
-    case Prim::Or: return a[0] | a[1];
-    case Prim::Not: return !a[0];
-    case Prim::Select: return a[0] ? a[1] : a[2];
-    default: ADD_FAILURE() << print(e); return 0;
+    case Prim::Add:
+      return a[0] + a[1];
+    case Prim::Sub:
+      return a[0] - a[1];
+    case Prim::Mul:
+      return a[0] * a[1];
+    case Prim::FloorDiv:
+      return fdiv(a[0], a[1]);
+    case Prim::FloorMod:
+      return a[0] - fdiv(a[0], a[1]) * a[1];
+    case Prim::Min:
+      return std::min(a[0], a[1]);
+    case Prim::Max:
+      return std::max(a[0], a[1]);
+    case Prim::Lt:
+      return a[0] < a[1];
+    case Prim::Le:
+      return a[0] <= a[1];
+    case Prim::Gt:
+      return a[0] > a[1];
+    case Prim::Ge:
+      return a[0] >= a[1];
+    case Prim::Eq:
+      return a[0] == a[1];
+    case Prim::Ne:
+      return a[0] != a[1];
+    case Prim::And:
+      return a[0] & a[1];
+    case Prim::Or:
+      return a[0] | a[1];
+    case Prim::Not:
+      return !a[0];
+    case Prim::Select:
+      return a[0] ? a[1] : a[2];
+    default:
+      ADD_FAILURE() << print(e);
+      return 0;
   }
 }
 
 struct Space {
-  Var n;                    // a symbol
+  Var n;  // a symbol
   std::vector<Var> loops;
   std::vector<Expr> begin, extent;
 };
@@ -61,14 +85,20 @@ struct Space {
 struct Generator {
   std::mt19937_64 rng;
   Space s;
-  int64_t pick(int64_t lo, int64_t hi) { return lo + static_cast<int64_t>(rng() % static_cast<uint64_t>(hi - lo + 1)); }
+  int64_t pick(int64_t lo, int64_t hi) {
+    return lo + static_cast<int64_t>(rng() % static_cast<uint64_t>(hi - lo + 1));
+  }
 
   Expr divisor() {
     switch (pick(0, 9)) {
-      case 0: return var_ref(s.n);
-      case 1: return var_ref(s.n) * pick(2, 4);
-      case 2: return var_ref(s.n) + pick(1, 3);
-      default: return int_const(pick(1, 12));
+      case 0:
+        return var_ref(s.n);
+      case 1:
+        return var_ref(s.n) * pick(2, 4);
+      case 2:
+        return var_ref(s.n) + pick(1, 3);
+      default:
+        return int_const(pick(1, 12));
     }
   }
   Expr integer(int depth) {
@@ -76,22 +106,34 @@ struct Generator {
       const int64_t k = pick(0, 9);
       if (k == 0) return int_const(pick(-8, 40));
       if (k == 1) return var_ref(s.n);
-      return var_ref(s.loops[static_cast<size_t>(pick(0, static_cast<int64_t>(s.loops.size()) - 1))]);
+      return var_ref(
+          s.loops[static_cast<size_t>(pick(0, static_cast<int64_t>(s.loops.size()) - 1))]);
     }
     const Expr a = integer(depth - 1);
     switch (pick(0, 13)) {
-      case 12: case 13: {  // remainders and quotients by related numbers
+      case 12:
+      case 13: {  // remainders and quotients by related numbers
         const int64_t c = pick(2, 4), d = pick(2, 4);
         return op(pick(0, 1) ? Prim::FloorDiv : Prim::FloorMod,
                   {op(pick(0, 2) ? Prim::FloorMod : Prim::FloorDiv, {a, int_const(c * d)}),
                    int_const(c)});
       }
-      case 0: case 1: case 2: return a + integer(depth - 1);
-      case 3: return a - integer(depth - 1);
-      case 4: case 5: return a * pick(-4, 12);
-      case 6: return pick(0, 3) ? a * pick(1, 8) : a * var_ref(s.n);
-      case 7: case 8: return op(Prim::FloorDiv, {a, divisor()});
-      case 9: return op(Prim::FloorMod, {a, divisor()});
+      case 0:
+      case 1:
+      case 2:
+        return a + integer(depth - 1);
+      case 3:
+        return a - integer(depth - 1);
+      case 4:
+      case 5:
+        return a * pick(-4, 12);
+      case 6:
+        return pick(0, 3) ? a * pick(1, 8) : a * var_ref(s.n);
+      case 7:
+      case 8:
+        return op(Prim::FloorDiv, {a, divisor()});
+      case 9:
+        return op(Prim::FloorMod, {a, divisor()});
       case 10:
         return op(pick(0, 1) ? Prim::Min : Prim::Max,
                   {a, pick(0, 1) ? integer(depth - 1) : int_const(pick(-5, 30))});
@@ -107,7 +149,8 @@ struct Generator {
       return pick(0, 1) ? logical_and(a, boolean(depth - 1)) : logical_or(a, boolean(depth - 1));
     }
     static constexpr Prim kCompare[] = {Prim::Lt, Prim::Le, Prim::Gt, Prim::Ge, Prim::Eq, Prim::Ne};
-    return op(kCompare[pick(0, 5)], {integer(depth), pick(0, 1) ? int_const(pick(-4, 50)) : integer(depth - 1)});
+    return op(kCompare[pick(0, 5)],
+              {integer(depth), pick(0, 1) ? int_const(pick(-4, 50)) : integer(depth - 1)});
   }
 };
 
@@ -158,7 +201,8 @@ TEST(LoopSimplify, KeepsEveryValueAndUsesEveryRule) {
     alg.fired = &used;
     alg.bind_symbol(g.s.n);
     for (int d = 0; d < 3; ++d) {
-      Var v = std::make_shared<VarDef>(VarDef{std::string(1, static_cast<char>('i' + d)), DType::I64});
+      Var v =
+          std::make_shared<VarDef>(VarDef{std::string(1, static_cast<char>('i' + d)), DType::I64});
       Expr begin = int_const(g.pick(0, 2) ? 0 : g.pick(-3, 3));
       Expr extent = int_const(g.pick(1, 6));
       if (g.pick(0, 2) == 0) extent = var_ref(g.s.n);
@@ -174,8 +218,8 @@ TEST(LoopSimplify, KeepsEveryValueAndUsesEveryRule) {
     const Expr e = g.pick(0, 2) ? g.integer(3) : g.boolean(2);
     const Expr r = alg.simplify(e);
     for (const Rule* u : used) fired.insert(u->name);
-    ASSERT_EQ(Brute(g.s, e, r).run(), "")
-        << "seed " << seed << " case " << c << "\n" << print(e) << "\n  -> " << print(r);
+    ASSERT_EQ(Brute(g.s, e, r).run(), "") << "seed " << seed << " case " << c << "\n"
+                                          << print(e) << "\n  -> " << print(r);
     shrunk += print(r).size() < print(e).size();
     Algebra fresh;
     fresh.bind_symbol(g.s.n);
@@ -183,13 +227,14 @@ TEST(LoopSimplify, KeepsEveryValueAndUsesEveryRule) {
     if (!same(fresh.simplify(r), r)) {
       ++unstable;
       if (std::getenv("TENFOLD_SHOW"))
-        printf("unstable: %s\n  -> %s\n  -> %s\n", print(e).c_str(), print(r).c_str(), print(fresh.simplify(r)).c_str());
+        printf("unstable: %s\n  -> %s\n  -> %s\n", print(e).c_str(), print(r).c_str(),
+               print(fresh.simplify(r)).c_str());
     }
   }
   EXPECT_GT(shrunk, kCases / 2);
   EXPECT_LT(unstable, kCases / 100);
-  for (Prim p : {Prim::FloorDiv, Prim::FloorMod, Prim::Min, Prim::Max, Prim::Lt, Prim::Le,
-                 Prim::Gt, Prim::Ge, Prim::Eq, Prim::Ne})
+  for (Prim p : {Prim::FloorDiv, Prim::FloorMod, Prim::Min, Prim::Max, Prim::Lt, Prim::Le, Prim::Gt,
+                 Prim::Ge, Prim::Eq, Prim::Ne})
     for (const Rule& r : rules_of(p)) EXPECT_TRUE(fired.count(r.name)) << r.name << " never fired";
 }
 
@@ -209,7 +254,8 @@ TEST(LoopSimplify, ReshapeIndicesVanishOverSplitLoops) {
     param y: f32[3, 4, 5, 7] written
     for a = 0 +: 3 { for b = 0 +: 4 { for c = 0 +: 5 { for d = 0 +: 7 {
       y[a, b, c, d] = x[(((a * 4 + b) * 5 + c) * 7 + d) // 35, (((a * 4 + b) * 5 + c) * 7 + d) % 35]
-    } } } } })"), R"(for a = 0 +: 3 {
+    } } } } })"),
+            R"(for a = 0 +: 3 {
     for b = 0 +: 4 {
       for c = 0 +: 5 {
         for d = 0 +: 7 {
@@ -231,7 +277,8 @@ TEST(LoopSimplify, ReshapeIndicesVanishWithSymbolicSizes) {
     for a = 0 +: n { for b = 0 +: m { for c = 0 +: 64 {
       y[a, b, c] = x[((a * m + b) * 64 + c) // 64, ((a * m + b) * 64 + c) % 64]
       y[((a * m + b) * 64 + c) // (m * 64), ((a * m + b) * 64 + c) // 64 % m, c] = 1.0
-    } } } })"), R"(for a = 0 +: n {
+    } } } })"),
+            R"(for a = 0 +: n {
     for b = 0 +: m {
       for c = 0 +: 64 {
         y[a, b, c] = x[a * m + b, c]
@@ -249,7 +296,8 @@ TEST(LoopSimplify, SplitAndJoinedAgainIsTheVariable) {
     param y: f32[420] written
     for f = 0 +: 420 {
       y[f] = x[f // 35 * 35 + f // 7 % 5 * 7 + f % 7]
-    } })"), "for f = 0 +: 420 {\n    y[f] = x[f]\n  }\n}\n");
+    } })"),
+            "for f = 0 +: 420 {\n    y[f] = x[f]\n  }\n}\n");
 }
 
 TEST(LoopSimplify, BranchesAndGuardsThatAreDecidedGo) {
@@ -262,7 +310,8 @@ TEST(LoopSimplify, BranchesAndGuardsThatAreDecidedGo) {
     } }
     for z = 0 +: n { for w = 5 +: 1 { if z < 10 { if z < 12 { y[z + w - 5] = 0.0 } } } }
     for q = 0 +: max(0, n - 200) { y[q] = 2.0 }
-    })"), R"(for o = 0 +: (n + 7) // 8 {
+    })"),
+            R"(for o = 0 +: (n + 7) // 8 {
     for i = 0 +: min(n - o * 8, 8) {
       y[o * 8 + i] = x[o * 8 + i]
     }
@@ -280,7 +329,8 @@ TEST(LoopSimplify, MasksDoNotDependOnLanesWhenTheStepDivides) {
   EXPECT_EQ(simplified(R"(kernel k {
     param y: f32[128] written
     for o = 0 +: 3 { for l = 0 +: 64 { if o * 64 + l < 128 { y[o * 64 + l] = 0.0 } } }
-    })"), R"(for o = 0 +: 3 {
+    })"),
+            R"(for o = 0 +: 3 {
     for l = 0 +: 64 {
       if o < 2 {
         y[o * 64 + l] = 0.0

@@ -66,10 +66,14 @@ TEST(LoopText, ConstantsOfEveryTypeComeBack) {
     const DType d = static_cast<DType>(t);
     std::vector<Expr> values = {zero(d)};
     for (int i = 0; i < 40; ++i) {
-      const double x = std::ldexp(static_cast<double>(static_cast<int64_t>(rng())), -static_cast<int>(rng() % 90));
-      if (is_complex(d)) values.push_back(complex_const(x, -x, d));
-      else if (is_float(d)) values.push_back(float_const(x, d));
-      else if (d != DType::Bool) values.push_back(int_const(static_cast<int64_t>(rng()), d));
+      const double x = std::ldexp(static_cast<double>(static_cast<int64_t>(rng())),
+                                  -static_cast<int>(rng() % 90));
+      if (is_complex(d))
+        values.push_back(complex_const(x, -x, d));
+      else if (is_float(d))
+        values.push_back(float_const(x, d));
+      else if (d != DType::Bool)
+        values.push_back(int_const(static_cast<int64_t>(rng()), d));
     }
     if (is_float(d))
       for (double x : {-0.0, HUGE_VAL, -HUGE_VAL, std::nan(""), -std::nan(""), 1e-45, 5e-324})
@@ -84,8 +88,9 @@ TEST(LoopText, ConstantsOfEveryTypeComeBack) {
   EXPECT_EQ(print(*r), text);
   ASSERT_EQ(r->body.size(), k.body.size());
   for (size_t i = 0; i < k.body.size(); ++i)
-    if (k.body[i]->value) EXPECT_TRUE(same(k.body[i]->value, r->body[i]->value))
-        << print(k.body[i]->value) << " " << print(r->body[i]->value);
+    if (k.body[i]->value)
+      EXPECT_TRUE(same(k.body[i]->value, r->body[i]->value))
+          << print(k.body[i]->value) << " " << print(r->body[i]->value);
 }
 
 TEST(LoopText, SharedPartsKeepTheTextSmall) {
@@ -119,7 +124,8 @@ TEST(LoopText, ErrorsSayWhere) {
   EXPECT_NE(parse_error("kernel k { param x: i8[] written\n x[] = 200:i8 }").find("does not fit"),
             std::string::npos);
   EXPECT_NE(parse_error("kernel k { for i = 0 +: 3 { parallel j = 0 +: 3 { } } }")
-                .find("parallel below top level"), std::string::npos);
+                .find("parallel below top level"),
+            std::string::npos);
   EXPECT_NE(parse_error("kernel k { param x: f32[2] written\n x[0, 0] = 1.0 }").find("rank"),
             std::string::npos);
   EXPECT_NE(parse_error("kernel k {").find("the end of the text"), std::string::npos);
@@ -142,9 +148,15 @@ TEST(LoopText, HostileTextIsRefusedNotCrashed) {
     for (uint64_t n = rng() % 4 + 1; n > 0; --n) {
       const size_t at = rng() % t.size();
       switch (rng() % 3) {
-        case 0: t[at] = static_cast<char>(rng() % 96 + 32); break;
-        case 1: t.erase(at, rng() % 8); break;
-        default: t.insert(at, base.substr(rng() % base.size(), rng() % 12)); break;
+        case 0:
+          t[at] = static_cast<char>(rng() % 96 + 32);
+          break;
+        case 1:
+          t.erase(at, rng() % 8);
+          break;
+        default:
+          t.insert(at, base.substr(rng() % base.size(), rng() % 12));
+          break;
       }
     }
     auto r = parse_kernel(t, "m");

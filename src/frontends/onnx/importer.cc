@@ -15,6 +15,7 @@ using ::onnx::NodeProto;
 namespace {
 constexpr int kMaxDepth = 190;  // nested graphs and inlined functions
 constexpr size_t kMaxProblems = 200;
+constexpr double kMaxTensorBytes = 1e12;  // of one result; no machine we compile for holds more
 }  // namespace
 
 // --- Val and Scope -------------------------------------------------------------------------------
@@ -245,6 +246,12 @@ std::string Importer::fresh_symbol(std::string_view stem) {
   return candidate;
 }
 
+// "?" and the like stand for "any size", each by itself: only a word names one size everywhere.
+static bool names_a_symbol(const std::string& param) {
+  return std::any_of(param.begin(), param.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c >= 0x80; });
+}
+
 SymbolRef Importer::symbol_of_param(const std::string& param) {
   SymbolRef& s = params_[param];
   if (!s) s = std::make_shared<const Symbol>(Symbol{fresh_symbol(param), 0, INT64_MAX});
@@ -304,7 +311,7 @@ std::optional<TensorType> Importer::input_type(const std::string& name,
       t.shape.push_back(Dim(d.dim_value() >= 0 ? d.dim_value() : fixed));
     } else if (fixed >= 0) {
       t.shape.push_back(Dim(fixed));
-    } else if (!d.dim_param().empty()) {
+    } else if (names_a_symbol(d.dim_param())) {
       auto it = fixed_params_.find(d.dim_param());
       t.shape.push_back(it != fixed_params_.end() ? Dim(it->second)
                                                   : Dim::symbol(symbol_of_param(d.dim_param())));
@@ -333,7 +340,7 @@ void Importer::add_inputs(const GraphProto& g, Scope& scope, GraphBuilder& b) {
     if (static_cast<size_t>(dims.size()) != shape->size()) continue;
     for (int i = 0; i < dims.size(); ++i) {
       const int64_t v = (*shape)[static_cast<size_t>(i)];
-      if (v < 0 || dims[i].dim_param().empty()) continue;
+      if (v < 0 || !names_a_symbol(dims[i].dim_param())) continue;
       auto [it, fresh] = fixed_params_.emplace(dims[i].dim_param(), v);
       if (!fresh && it->second != v) {
         problem({in.name(), "", 0, "bad-shape-option",
@@ -380,6 +387,11 @@ void Importer::add_inputs(const GraphProto& g, Scope& scope, GraphBuilder& b) {
     std::vector<Val> items;
     for (int64_t i = 0; i < count; ++i) {
       auto t = input_type(name, type->tensor_type(), shape_option(name));
+      // Each item has sizes of its own, whatever names the dimensions share.
+      for (size_t d = 0; d < t->shape.size(); ++d) {
+        if (t->shape[d].is_const()) continue;
+        t->shape[d] = Dim::symbol(fresh_symbol(fmt::format("{}_{}_{}", name, i, d)));
+      }
       items.push_back(b.block()->add_arg(*t, fmt::format("{}.{}", name, i)));
     }
     bind(scope, name, Val::sequence(std::move(items), dtype_of(elem)), name);
@@ -625,6 +637,16 @@ void Importer::convert_node(const NodeProto& n, Scope& scope, GraphBuilder& b) {
     ok = true;
     for (size_t i = errors_before; i < b.errors.size(); ++i) {
       problem(s, b.errors[i].id, b.errors[i].message);
+      ok = false;
+    }
+    for (size_t j = 0; j < outs.size(); ++j) {
+      if (!outs[j].is_tensor() || !outs[j].tensor()->type.is_static()) continue;
+      const TensorType& t = outs[j].tensor()->type;
+      double bytes = byte_size(t.dtype);
+      for (const Dim& d : t.shape) bytes *= static_cast<double>(d.value());
+      if (bytes <= kMaxTensorBytes) continue;
+      problem(s, "onnx-too-large",
+              fmt::format("output {} would be {}, {:.0f} GiB", j, t.str(), bytes / (1 << 30)));
       ok = false;
     }
     for (int i = 0; i < n.attribute_size(); ++i) {

@@ -98,28 +98,34 @@ int32_t Algebra::intern(const Expr& e) {
 
 Range Algebra::atom_range(const Expr& e, Atom& a) {
   switch (e->kind) {
-    case Kind::Var: return {e->var->min, e->var->max};
-    case Kind::Load: return type_range(e->dtype);
+    case Kind::Var:
+      return {e->var->min, e->var->max};
+    case Kind::Load:
+      return type_range(e->dtype);
     case Kind::Cast: {
       const DType from = e->args[0]->dtype;
       if (e->dtype != DType::I64) return type_range(e->dtype);
       if (from == DType::Bool || is_integer(from)) return type_range(from);
       return {};
     }
-    case Kind::Bitcast: return {};
+    case Kind::Bitcast:
+      return {};
     case Kind::Guard: {
       const Range x = range(e->args[1]), y = range(e->args[2]);
       return {std::min(x.lo, y.lo), std::max(x.hi, y.hi)};
     }
-    case Kind::Op: break;
-    case Kind::Const: return {e->i, e->i};
+    case Kind::Op:
+      break;
+    case Kind::Const:
+      return {e->i, e->i};
   }
   switch (e->prim) {
     case Prim::Select: {
       const Range x = range(e->args[1]), y = range(e->args[2]);
       return {std::min(x.lo, y.lo), std::max(x.hi, y.hi)};
     }
-    case Prim::Min: case Prim::Max: {
+    case Prim::Min:
+    case Prim::Max: {
       a.kind = e->prim == Prim::Min ? Atom::Kind::Min : Atom::Kind::Max;
       a.a = poly(e->args[0]);
       a.b = poly(e->args[1]);
@@ -128,7 +134,8 @@ Range Algebra::atom_range(const Expr& e, Atom& a) {
       if (e->prim == Prim::Min) return {std::min(x.lo, y.lo), std::min(x.hi, y.hi)};
       return {std::max(x.lo, y.lo), std::max(x.hi, y.hi)};
     }
-    case Prim::FloorDiv: case Prim::FloorMod: {
+    case Prim::FloorDiv:
+    case Prim::FloorMod: {
       a.a = poly(e->args[0]);
       a.b = poly(e->args[1]);
       const Range x = range(a.a);
@@ -158,7 +165,9 @@ Range Algebra::atom_range(const Expr& e, Atom& a) {
     }
     case Prim::Mul:  // a product too large to expand
       return mul_range(range(e->args[0]), range(e->args[1]));
-    default: a.wild = e->dtype == DType::I64; return type_range(e->dtype);
+    default:
+      a.wild = e->dtype == DType::I64;
+      return type_range(e->dtype);
   }
 }
 

@@ -38,19 +38,19 @@ class Algebra {
   // --- what is known of variables; each is bound once
   void bind_symbol(const Var& v);
   void bind_loop(const Var& v, const Expr& begin, const Expr& extent);
-  void bind_let(const Var& v, const Expr& value);     // range of the value only
-  void bind_alias(const Var& v, const Expr& value);   // the variable is replaced by the value
+  void bind_let(const Var& v, const Expr& value);    // range of the value only
+  void bind_alias(const Var& v, const Expr& value);  // the variable is replaced by the value
   // Facts that hold in a scope: conditions without loads. push returns a mark for pop.
   size_t push_fact(const Expr& cond, bool holds);
   void pop_facts(size_t mark);
 
   // --- polynomials
-  Poly poly(const Expr& e);      // of an I64 expression
-  Expr expr(const Poly& p);      // canonical: large coefficients first
+  Poly poly(const Expr& e);  // of an I64 expression
+  Expr expr(const Poly& p);  // canonical: large coefficients first
   static Poly constant(int64_t c) { return {{}, c}; }
   Poly add(const Poly& a, const Poly& b, int64_t scale = 1);  // a + scale*b
   Poly scale(const Poly& a, int64_t c);
-  bool multiply(const Poly& a, const Poly& b, Poly* out);     // false: too large
+  bool multiply(const Poly& a, const Poly& b, Poly* out);  // false: too large
   bool equal(const Poly& a, const Poly& b);
   // p == c*atom + rest with the atom in neither; false: a power of it occurs.
   bool split(const Poly& p, int32_t atom, Poly* c, Poly* rest);
@@ -85,7 +85,7 @@ class Algebra {
     Range range;
     bool data = false;  // depends on memory contents
     bool wild = false;  // and may be of any size
-    Poly a, b;  // Loop: symbolic bounds lo, hi (inclusive); the others: operands
+    Poly a, b;          // Loop: symbolic bounds lo, hi (inclusive); the others: operands
   };
   const Atom& atom(int32_t id) const { return atoms_[static_cast<size_t>(id)]; }
 

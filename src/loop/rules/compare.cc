@@ -177,18 +177,16 @@ constexpr Rule kLt[] = {{"less", "a < b decided by ranges, steps and gcd, else n
 constexpr Rule kLe[] = {{"less_equal", "a <= b likewise", less_equal}};
 constexpr Rule kGt[] = {{"greater", "a > b likewise", greater}};
 constexpr Rule kGe[] = {{"greater_equal", "a >= b likewise", greater_equal}};
-constexpr Rule kEq[] = {
-    {"equal", "a == b decided by ranges and divisibility", equality<true>},
-    {"equal_form", "c*x + k == c*y -> x + k/c == y", equality_form<true>}};
-constexpr Rule kNe[] = {
-    {"not_equal", "a != b decided by ranges and divisibility", equality<false>},
-    {"not_equal_form", "c*x + k != c*y -> x + k/c != y", equality_form<false>}};
-constexpr Rule kMin[] = {{"min_pick", "min(a, b) -> a  when a <= b", pick<true>},
-                         {"min_constant", "min(min(x, c), d) -> min(x, min(c, d))",
-                          nested_constant<true>}};
-constexpr Rule kMax[] = {{"max_pick", "max(a, b) -> b  when a <= b", pick<false>},
-                         {"max_constant", "max(max(x, c), d) -> max(x, max(c, d))",
-                          nested_constant<false>}};
+constexpr Rule kEq[] = {{"equal", "a == b decided by ranges and divisibility", equality<true>},
+                        {"equal_form", "c*x + k == c*y -> x + k/c == y", equality_form<true>}};
+constexpr Rule kNe[] = {{"not_equal", "a != b decided by ranges and divisibility", equality<false>},
+                        {"not_equal_form", "c*x + k != c*y -> x + k/c != y", equality_form<false>}};
+constexpr Rule kMin[] = {
+    {"min_pick", "min(a, b) -> a  when a <= b", pick<true>},
+    {"min_constant", "min(min(x, c), d) -> min(x, min(c, d))", nested_constant<true>}};
+constexpr Rule kMax[] = {
+    {"max_pick", "max(a, b) -> b  when a <= b", pick<false>},
+    {"max_constant", "max(max(x, c), d) -> max(x, max(c, d))", nested_constant<false>}};
 
 }  // namespace
 
@@ -196,13 +194,20 @@ std::span<const Rule> min_rules() { return kMin; }
 std::span<const Rule> max_rules() { return kMax; }
 std::span<const Rule> compare_rules(Prim p) {
   switch (p) {
-    case Prim::Lt: return kLt;
-    case Prim::Le: return kLe;
-    case Prim::Gt: return kGt;
-    case Prim::Ge: return kGe;
-    case Prim::Eq: return kEq;
-    case Prim::Ne: return kNe;
-    default: return {};
+    case Prim::Lt:
+      return kLt;
+    case Prim::Le:
+      return kLe;
+    case Prim::Gt:
+      return kGt;
+    case Prim::Ge:
+      return kGe;
+    case Prim::Eq:
+      return kEq;
+    case Prim::Ne:
+      return kNe;
+    default:
+      return {};
   }
 }
 

@@ -28,8 +28,8 @@ Expr sum(Algebra& g, const Poly& a, const Expr& b) { return g.expr(g.add(a, g.po
 // a == q*b + r + shift*b with 0 <= r + shift*b < b proved.
 struct Division {
   Poly q, r;
-  bool split = false;   // q != 0
-  bool exact = false;   // a // b == q + shift, a % b == r - shift*b
+  bool split = false;  // q != 0
+  bool exact = false;  // a // b == q + shift, a % b == r - shift*b
   int64_t shift = 0;
 };
 

@@ -49,7 +49,8 @@ struct Prover {
     const bool up = rc.lo >= 0, down = rc.hi <= 0;  // p grows with the atom, or falls
     if (!up && !down) return false;
     switch (a.kind) {
-      case Algebra::Atom::Kind::Loop: return with(c, up ? a.a : a.b, rest);
+      case Algebra::Atom::Kind::Loop:
+        return with(c, up ? a.a : a.b, rest);
       case Algebra::Atom::Kind::Min:
         return up ? with(c, a.a, rest) && with(c, a.b, rest)
                   : with(c, a.a, rest) || with(c, a.b, rest);
@@ -60,7 +61,8 @@ struct Prover {
         if (up) return prove(rest);
         if (with(c, g.add(a.b, Algebra::constant(-1)), rest)) return true;
         return g.range(a.a).lo >= 0 && with(c, a.a, rest);
-      default: return false;
+      default:
+        return false;
     }
   }
 
@@ -77,8 +79,7 @@ struct Prover {
       if (!r.is_const() || r.constant != 0) return false;
     }
     const Range rk = g.range(k);
-    if (rk.lo >= 0)
-      return with(k, g.add(g.add(a.a, a.b, -1), Algebra::constant(1)), scaled_rest);
+    if (rk.lo >= 0) return with(k, g.add(g.add(a.a, a.b, -1), Algebra::constant(1)), scaled_rest);
     if (rk.hi <= 0) return with(k, a.a, scaled_rest);
     return false;
   }
@@ -128,7 +129,8 @@ bool inequality(Algebra& g, const Expr& cond, bool holds, std::vector<Poly>* out
   if (cond->kind != ExprNode::Kind::Op) return false;
   const auto& a = cond->args;
   switch (cond->prim) {
-    case Prim::Not: return inequality(g, a[0], !holds, out);
+    case Prim::Not:
+      return inequality(g, a[0], !holds, out);
     case Prim::And:
       if (!holds) return false;
       inequality(g, a[0], true, out);
@@ -139,7 +141,8 @@ bool inequality(Algebra& g, const Expr& cond, bool holds, std::vector<Poly>* out
       inequality(g, a[0], false, out);
       inequality(g, a[1], false, out);
       return true;
-    default: break;
+    default:
+      break;
   }
   if (a.size() != 2 || a[0]->dtype != DType::I64) return false;
   const Poly x = g.poly(a[0]), y = g.poly(a[1]);
@@ -148,19 +151,33 @@ bool inequality(Algebra& g, const Expr& cond, bool holds, std::vector<Poly>* out
   const Poly one = Algebra::constant(1);
   Prim p = cond->prim;
   if (!holds) {
-    p = p == Prim::Lt ? Prim::Ge : p == Prim::Ge ? Prim::Lt : p == Prim::Le ? Prim::Gt
-        : p == Prim::Gt ? Prim::Le : p == Prim::Eq ? Prim::Ne : p == Prim::Ne ? Prim::Eq : p;
+    p = p == Prim::Lt   ? Prim::Ge
+        : p == Prim::Ge ? Prim::Lt
+        : p == Prim::Le ? Prim::Gt
+        : p == Prim::Gt ? Prim::Le
+        : p == Prim::Eq ? Prim::Ne
+        : p == Prim::Ne ? Prim::Eq
+                        : p;
   }
   switch (p) {
-    case Prim::Lt: out->push_back(g.add(up, one, -1)); return true;
-    case Prim::Le: out->push_back(up); return true;
-    case Prim::Gt: out->push_back(g.add(down, one, -1)); return true;
-    case Prim::Ge: out->push_back(down); return true;
+    case Prim::Lt:
+      out->push_back(g.add(up, one, -1));
+      return true;
+    case Prim::Le:
+      out->push_back(up);
+      return true;
+    case Prim::Gt:
+      out->push_back(g.add(down, one, -1));
+      return true;
+    case Prim::Ge:
+      out->push_back(down);
+      return true;
     case Prim::Eq:
       out->push_back(up);
       out->push_back(down);
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 

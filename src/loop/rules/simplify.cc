@@ -9,11 +9,16 @@ using Kind = ExprNode::Kind;
 
 std::span<const Rule> rules_of(Prim p) {
   switch (p) {
-    case Prim::FloorDiv: return floor_div_rules();
-    case Prim::FloorMod: return floor_mod_rules();
-    case Prim::Min: return min_rules();
-    case Prim::Max: return max_rules();
-    default: return compare_rules(p);
+    case Prim::FloorDiv:
+      return floor_div_rules();
+    case Prim::FloorMod:
+      return floor_mod_rules();
+    case Prim::Min:
+      return min_rules();
+    case Prim::Max:
+      return max_rules();
+    default:
+      return compare_rules(p);
   }
 }
 
@@ -110,13 +115,20 @@ Expr Algebra::simplify_node(const Expr& e) {
       r->args[0]->args[0]->dtype == DType::I64) {
     const auto& a = r->args[0]->args;
     switch (r->args[0]->prim) {  // I64 is totally ordered
-      case Prim::Lt: return simplify(op(Prim::Ge, {a[0], a[1]}));
-      case Prim::Le: return simplify(op(Prim::Lt, {a[1], a[0]}));
-      case Prim::Gt: return simplify(op(Prim::Le, {a[0], a[1]}));
-      case Prim::Ge: return simplify(op(Prim::Lt, {a[0], a[1]}));
-      case Prim::Eq: return simplify(op(Prim::Ne, {a[0], a[1]}));
-      case Prim::Ne: return simplify(op(Prim::Eq, {a[0], a[1]}));
-      default: break;
+      case Prim::Lt:
+        return simplify(op(Prim::Ge, {a[0], a[1]}));
+      case Prim::Le:
+        return simplify(op(Prim::Lt, {a[1], a[0]}));
+      case Prim::Gt:
+        return simplify(op(Prim::Le, {a[0], a[1]}));
+      case Prim::Ge:
+        return simplify(op(Prim::Lt, {a[0], a[1]}));
+      case Prim::Eq:
+        return simplify(op(Prim::Ne, {a[0], a[1]}));
+      case Prim::Ne:
+        return simplify(op(Prim::Eq, {a[0], a[1]}));
+      default:
+        break;
     }
   }
   if (r->args.size() != 2 || r->args[0]->dtype != DType::I64) return r;
@@ -147,8 +159,7 @@ class KernelSimplifier {
   void run(Kernel& k) {
     for (const Var& v : k.symbols) g_.bind_symbol(v);
     body(k.body, true);
-    if (!shapes_.empty())
-      replace_buffers(k.body, shapes_, [](const std::string& n) { return n; });
+    if (!shapes_.empty()) replace_buffers(k.body, shapes_, [](const std::string& n) { return n; });
   }
 
  private:
@@ -185,8 +196,7 @@ class KernelSimplifier {
         }
         g_.bind_loop(s->var, s->begin, s->extent);
         const bool fact = !extent.is_const() && !s->extent->has_load;
-        const size_t mark =
-            fact ? g_.push_fact(op(Prim::Ge, {s->extent, int_const(1)}), true) : 0;
+        const size_t mark = fact ? g_.push_fact(op(Prim::Ge, {s->extent, int_const(1)}), true) : 0;
         body(s->body, false);
         if (fact) g_.pop_facts(mark);
         if (s->body.empty()) return;
@@ -248,7 +258,8 @@ class KernelSimplifier {
         }
         break;
       }
-      case Stmt::Kind::Store: case Stmt::Kind::Intrinsic:
+      case Stmt::Kind::Store:
+      case Stmt::Kind::Intrinsic:
         for_each_expr(*s, [&](Expr& e) { fix(e); });
         break;
     }

@@ -108,9 +108,12 @@ Result<std::string> Schedule::cache_read(const std::string& buffer, const std::s
     if (step.stmt()->kind == Stmt::Kind::For && step.stmt()->loop_kind == LoopKind::Vectorized)
       return refuse("cache_read", buffer, "loop " + step.stmt()->var->name + " is vectorized");
   Place alloc;
-  if (find_stmt(s->body, [&](const Stmt& c) {
-        return c.kind == Stmt::Kind::Alloc && c.buffer.get() == storage_of(src.get());
-      }, &alloc))
+  if (find_stmt(
+          s->body,
+          [&](const Stmt& c) {
+            return c.kind == Stmt::Kind::Alloc && c.buffer.get() == storage_of(src.get());
+          },
+          &alloc))
     return refuse("cache_read", buffer, "it is allocated inside loop " + at);
 
   Algebra g;
@@ -127,11 +130,10 @@ Result<std::string> Schedule::cache_read(const std::string& buffer, const std::s
   std::vector<Var> vars;
   for (const Packed& d : packed) {
     const Expr& n = box.sides[d.dim].extent;
-    copy->shape.push_back(
-        d.part == Packed::Whole ? n
-        : d.part == Packed::Block
-            ? g.simplify(idiv(n + (d.factor - 1), int_const(d.factor)))
-            : int_const(d.factor));
+    copy->shape.push_back(d.part == Packed::Whole ? n
+                          : d.part == Packed::Block
+                              ? g.simplify(idiv(n + (d.factor - 1), int_const(d.factor)))
+                              : int_const(d.factor));
     vars.push_back(make_var(names.unique(copy->name + std::to_string(vars.size()))));
     g.bind_loop(vars.back(), int_const(0), copy->shape.back());
   }

@@ -59,20 +59,21 @@ Result<std::string> Schedule::cache_write(const std::string& buffer, const std::
   Stmt* s = p.stmt();
   const Buffer dst = find_buffer(*k_, buffer);
   if (!dst) return refuse("cache_write", buffer, "the kernel has no such buffer");
-  if (has_intrinsic_on(*s, dst.get()))
-    return refuse("cache_write", buffer, "an intrinsic uses it");
+  if (has_intrinsic_on(*s, dst.get())) return refuse("cache_write", buffer, "an intrinsic uses it");
   for (const Place::Step& step : p.path)
     if (step.stmt()->kind == Stmt::Kind::For && step.stmt()->loop_kind == LoopKind::Vectorized)
       return refuse("cache_write", buffer, "loop " + step.stmt()->var->name + " is vectorized");
   bool other_view = false;
   for_each_stmt(s->body, [&](const Stmt& c) {
     auto look = [&](const Buffer& b) {
-      other_view = other_view ||
-                   (b != dst && storage_of(b.get()) == storage_of(dst.get()));
+      other_view = other_view || (b != dst && storage_of(b.get()) == storage_of(dst.get()));
     };
     if (c.buffer) look(c.buffer);
     for_each_expr(c, [&](const Expr& e) {
-      if (e->has_load) visit_once(e, [&](const Expr& x) { if (x->buffer) look(x->buffer); });
+      if (e->has_load)
+        visit_once(e, [&](const Expr& x) {
+          if (x->buffer) look(x->buffer);
+        });
     });
   });
   if (other_view) return refuse("cache_write", buffer, "another view of its bytes is in use");

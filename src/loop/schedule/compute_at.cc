@@ -50,7 +50,8 @@ Status Schedule::compute_at(const std::string& buffer, const std::string& at) {
   std::vector<Stmt*> chain = perfect_chain(home[producer].get());
   std::vector<const Stmt*> stores;
   for_each_stmt(home[producer]->body, [&](const Stmt& c) {
-    if (c.kind == Stmt::Kind::Store && storage_of(c.buffer.get()) == old.get()) stores.push_back(&c);
+    if (c.kind == Stmt::Kind::Store && storage_of(c.buffer.get()) == old.get())
+      stores.push_back(&c);
   });
   if (stores.empty()) return refuse("compute_at", buffer, "its producer is no loop nest");
   Algebra pg;
@@ -90,10 +91,13 @@ Status Schedule::compute_at(const std::string& buffer, const std::string& at) {
     if (c.kind == Stmt::Kind::Store && storage_of(c.buffer.get()) != old.get()) {
       // A cell of the producer's own is fine; anything else is a second result.
       Place own;
-      regular = regular && find_stmt(home[producer]->body, [&](const Stmt& x) {
-                  return x.kind == Stmt::Kind::Alloc &&
-                         x.buffer.get() == storage_of(c.buffer.get());
-                }, &own);
+      regular = regular && find_stmt(
+                               home[producer]->body,
+                               [&](const Stmt& x) {
+                                 return x.kind == Stmt::Kind::Alloc &&
+                                        x.buffer.get() == storage_of(c.buffer.get());
+                               },
+                               &own);
     }
     for_each_expr(c, [&](const Expr& e) {
       if (!e->has_load) return;
@@ -124,8 +128,7 @@ Status Schedule::compute_at(const std::string& buffer, const std::string& at) {
 
   auto local = [&](const std::vector<Expr>& index) {
     std::vector<Expr> r;
-    for (size_t d = 0; d < index.size(); ++d)
-      r.push_back(g.simplify(index[d] - box.sides[d].lo));
+    for (size_t d = 0; d < index.size(); ++d) r.push_back(g.simplify(index[d] - box.sides[d].lo));
     return r;
   };
   rewrite_accesses(

@@ -48,9 +48,8 @@ Expr fused_factor(const Stmt& loop, const std::vector<Expr>& bases, int64_t prod
 
 bool invariant_divisor(const Expr& c, const std::unordered_map<const VarDef*, size_t>& dims) {
   bool ok = true;
-  visit_once(c, [&](const Expr& x) {
-    ok = ok && !(x->kind == Kind::Var && dims.count(x->var.get()));
-  });
+  visit_once(
+      c, [&](const Expr& x) { ok = ok && !(x->kind == Kind::Var && dims.count(x->var.get())); });
   return ok;
 }
 
@@ -91,8 +90,8 @@ uint64_t Region::enter(const Stmt& loop, uint64_t loops) {
       int64_t n = 0;
       if (!is_const(c, &n)) break;
       product *= n;
-      if (factors.size() > 1) bases.push_back(op(Prim::FloorDiv, {var_ref(loop.var),
-                                                                  int_const(product)}));
+      if (factors.size() > 1)
+        bases.push_back(op(Prim::FloorDiv, {var_ref(loop.var), int_const(product)}));
     }
   }
   if (factors.empty()) return loops | new_dim(loop.var, loop.begin, loop.extent);
@@ -122,7 +121,8 @@ void Region::stmt(const Stmt& s, uint64_t loops) {
       collect(s.body, inside);
       break;
     }
-    case Stmt::Kind::While: case Stmt::Kind::If:
+    case Stmt::Kind::While:
+    case Stmt::Kind::If:
       collect(s.body, loops);
       collect(s.else_body, loops);
       break;
@@ -130,8 +130,12 @@ void Region::stmt(const Stmt& s, uint64_t loops) {
       bind_stmt(g_, s);
       if (s.value->dtype != DType::I64 || s.value->has_load) varying_.insert(s.var.get());
       break;
-    case Stmt::Kind::Alloc: alloc_loops_[s.buffer.get()] = loops; break;
-    case Stmt::Kind::Store: add(s, s.buffer, s.index, true, loops); break;
+    case Stmt::Kind::Alloc:
+      alloc_loops_[s.buffer.get()] = loops;
+      break;
+    case Stmt::Kind::Store:
+      add(s, s.buffer, s.index, true, loops);
+      break;
     case Stmt::Kind::Intrinsic: {
       const Intrinsic* in = find_intrinsic(s.name);
       if (in && in->reference) {
@@ -288,8 +292,7 @@ std::string Region::carried_by(const Stmt* loop) const {
     // An outer loop is one that encloses every access this loop encloses.
     bool outer = true;
     for (const Access& a : accesses)
-      if (a.loops & (uint64_t{1} << own.front()))
-        outer = outer && (a.loops & (uint64_t{1} << l));
+      if (a.loops & (uint64_t{1} << own.front())) outer = outer && (a.loops & (uint64_t{1} << l));
     if (outer) base[l] = Dir::Equal;
   }
   for (size_t i = 0; i < accesses.size(); ++i) {

@@ -21,8 +21,8 @@ struct Access {
   const BufferDef* buffer = nullptr;   // as named
   const BufferDef* storage = nullptr;  // what it aliases
   bool write = false;
-  uint64_t loops = 0;    // dimensions of the region that enclose it
-  uint64_t fixed = 0;    // of those, the ones that enclose the buffer's Alloc: one copy each
+  uint64_t loops = 0;  // dimensions of the region that enclose it
+  uint64_t fixed = 0;  // of those, the ones that enclose the buffer's Alloc: one copy each
   struct Index {
     std::vector<int64_t> coeff;  // per dimension
     Poly invariant;              // the same in every iteration

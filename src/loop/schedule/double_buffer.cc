@@ -29,13 +29,17 @@ Status Schedule::double_buffer(const std::string& buffer) {
     return refuse("double_buffer", buffer, "the statement that fills it reads it");
   std::unordered_set<const BufferDef*> sources;
   bool other = false, views = false;
-  auto look = [&](const Buffer& b) { views = views || (b != old && storage_of(b.get()) == old.get()); };
+  auto look = [&](const Buffer& b) {
+    views = views || (b != old && storage_of(b.get()) == old.get());
+  };
   for_each_stmt(loop->body, [&](const Stmt& c) {
     if (c.buffer) look(c.buffer);
     views = views || (c.kind == Stmt::Kind::Intrinsic && has_intrinsic_on(c, old.get()));
     for_each_expr(c, [&](const Expr& e) {
       if (e->has_load)
-        visit_once(e, [&](const Expr& x) { if (x->buffer) look(x->buffer); });
+        visit_once(e, [&](const Expr& x) {
+          if (x->buffer) look(x->buffer);
+        });
     });
   });
   if (views) return refuse("double_buffer", buffer, "another view or an intrinsic uses it");

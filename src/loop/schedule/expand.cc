@@ -37,7 +37,10 @@ Status Schedule::expand(const std::string& buffer, const std::string& loop) {
     };
     if (c.buffer) look(c.buffer);
     for_each_expr(c, [&](const Expr& e) {
-      if (e->has_load) visit_once(e, [&](const Expr& x) { if (x->buffer) look(x->buffer); });
+      if (e->has_load)
+        visit_once(e, [&](const Expr& x) {
+          if (x->buffer) look(x->buffer);
+        });
     });
   });
   if (aliased) return refuse("expand", buffer, "another view of its bytes exists");

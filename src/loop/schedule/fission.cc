@@ -5,10 +5,7 @@ namespace tenfold::loop {
 
 using namespace sched;
 
-namespace {
-
-
-}  // namespace
+namespace {}  // namespace
 
 Result<std::vector<std::string>> Schedule::fission(const std::string& loop,
                                                    const std::string& through) {
@@ -35,13 +32,18 @@ Result<std::vector<std::string>> Schedule::fission(const std::string& loop,
   }
 
   // Each proper statement is a group; what it alone declares comes along.
-  struct Item { size_t index; std::vector<size_t> users; };
+  struct Item {
+    size_t index;
+    std::vector<size_t> users;
+  };
   std::vector<size_t> proper;
   std::vector<Item> declared;
   for (size_t i = 0; i < body.size(); ++i) {
     const Stmt& s = *body[i];
-    if (s.kind == Stmt::Kind::Alloc || s.kind == Stmt::Kind::Let) declared.push_back({i, {}});
-    else proper.push_back(i);
+    if (s.kind == Stmt::Kind::Alloc || s.kind == Stmt::Kind::Let)
+      declared.push_back({i, {}});
+    else
+      proper.push_back(i);
   }
   if (proper.size() < 2) return refuse("fission", loop, "its body is one statement");
   // Uses of declarations, through other declarations (a Let using a Let) from the last backwards.
@@ -65,11 +67,13 @@ Result<std::vector<std::string>> Schedule::fission(const std::string& loop,
     const Stmt& s = *body[d.index];
     if (d.users.size() < 2) continue;
     if (s.kind == Stmt::Kind::Alloc)
-      return refuse("fission", loop, "buffer " + s.buffer->name +
-                                         " is shared by several statements: expand it first");
+      return refuse(
+          "fission", loop,
+          "buffer " + s.buffer->name + " is shared by several statements: expand it first");
     if (s.value->has_load)
-      return refuse("fission", loop, "the value " + s.var->name +
-                                         " read from memory is shared by several statements");
+      return refuse(
+          "fission", loop,
+          "the value " + s.var->name + " read from memory is shared by several statements");
   }
 
   {
@@ -117,8 +121,8 @@ Result<std::vector<std::string>> Schedule::fission(const std::string& loop,
     for (size_t c = chain.size(); c-- > 0;) {
       StmtPtr s = chain[c]->kind == Stmt::Kind::If
                       ? make_if(chain[c]->cond)
-                      : make_for(chain[c]->var, chain[c]->begin, chain[c]->extent,
-                                 chain[c]->loop_kind);
+                      : make_for_like(*chain[c], chain[c]->var, chain[c]->begin, chain[c]->extent,
+                                      chain[c]->loop_kind);
       s->body = std::move(b);
       b.clear();
       b.push_back(std::move(s));

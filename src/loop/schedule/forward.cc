@@ -25,8 +25,9 @@ Status Schedule::forward(const std::string& buffer) {
   for (size_t i = p.index() + 1; i < body.size(); ++i)
     if (reads(*body[i], local.get()) || writes(*body[i], local.get())) last = i;
   std::vector<Stmt*> chain = perfect_chain(body[last].get());
-  Stmt* copy = chain.empty() ? body[last].get()
-               : chain.back()->body.size() == 1 ? chain.back()->body[0].get() : nullptr;
+  Stmt* copy = chain.empty()                    ? body[last].get()
+               : chain.back()->body.size() == 1 ? chain.back()->body[0].get()
+                                                : nullptr;
   if (last == p.index() || !copy || copy->kind != Stmt::Kind::Store ||
       !is_load_of(copy->value, local.get()))
     return refuse("forward", buffer, "its last use is not a plain copy to another buffer");
@@ -88,8 +89,7 @@ Status Schedule::forward(const std::string& buffer) {
   }
   auto at = [&](const std::vector<Expr>& index) {
     Substitution sub;
-    for (size_t d = 0; d < index.size(); ++d)
-      sub.emplace_back(copy->value->args[d]->var, index[d]);
+    for (size_t d = 0; d < index.size(); ++d) sub.emplace_back(copy->value->args[d]->var, index[d]);
     std::vector<Expr> r;
     for (const Expr& e : copy->index) r.push_back(substitute(e, sub));
     return r;

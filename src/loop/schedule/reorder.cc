@@ -50,8 +50,7 @@ struct Legality {
 
   bool search(const Access& a, const Access& b, std::vector<Dir>& d,
               const std::vector<std::vector<Dir>>& open, size_t n) {
-    if (n == before.size())
-      return sign(d, before) * sign(d, after) < 0 && region.may_meet(a, b, d);
+    if (n == before.size()) return sign(d, before) * sign(d, after) < 0 && region.may_meet(a, b, d);
     for (Dir x : open[n]) {
       d[before[n]] = x;
       if (search(a, b, d, open, n + 1)) return true;
@@ -70,9 +69,10 @@ Status Schedule::reorder(const std::vector<std::string>& loops) {
   if (wanted.size() != loops.size()) return refuse("reorder", all, "a loop is named twice");
   // The outermost of them, then the chain down to the innermost.
   Place p;
-  if (!find_stmt(k_->body, [&](const Stmt& s) {
-        return s.kind == Stmt::Kind::For && wanted.count(s.var->name);
-      }, &p))
+  if (!find_stmt(
+          k_->body,
+          [&](const Stmt& s) { return s.kind == Stmt::Kind::For && wanted.count(s.var->name); },
+          &p))
     return refuse("reorder", all, "the kernel has no such loop");
   std::vector<Stmt*> chain = perfect_chain(p.stmt());
   size_t found = 0, last = 0;
@@ -109,10 +109,13 @@ Status Schedule::reorder(const std::vector<std::string>& loops) {
     for (size_t j = i; j < new_loops.size(); ++j)
       if (uses(new_loops[i]->begin, new_loops[j]->var.get()) ||
           uses(new_loops[i]->extent, new_loops[j]->var.get()))
-        return refuse("reorder", all, "the bounds of " + new_loops[i]->var->name + " depend on " +
-                                          new_loops[j]->var->name);
+        return refuse(
+            "reorder", all,
+            "the bounds of " + new_loops[i]->var->name + " depend on " + new_loops[j]->var->name);
   }
-  {
+  const bool all_independent = std::all_of(old_loops.begin(), old_loops.end(),
+                                           [](const Stmt* s) { return independent(*s); });
+  if (!all_independent) {
     const Region region(*k_, p);
     if (!region.problem.empty()) return refuse("reorder", all, region.problem);
     std::vector<size_t> before, after;
@@ -125,12 +128,18 @@ Status Schedule::reorder(const std::vector<std::string>& loops) {
   }
 
   // Rebuild the headers in the new order around the innermost body.
-  struct Header { Var var; Expr begin, extent; LoopKind kind; };
+  struct Header {
+    Var var;
+    Expr begin, extent;
+    LoopKind kind;
+    bool independent;
+  };
   std::vector<Header> headers;
   for (Stmt* s : new_loops) {
     // A parallel loop runs at top level only; moved inwards it is a plain one again.
     const bool sunk = s->loop_kind == LoopKind::Parallel && s != new_loops[0];
-    headers.push_back({s->var, s->begin, s->extent, sunk ? LoopKind::Serial : s->loop_kind});
+    headers.push_back(
+        {s->var, s->begin, s->extent, sunk ? LoopKind::Serial : s->loop_kind, independent(*s)});
   }
   std::vector<Expr> conds;
   for (Stmt* s : branches) conds.push_back(s->cond);
@@ -143,6 +152,7 @@ Status Schedule::reorder(const std::vector<std::string>& loops) {
   }
   for (size_t i = headers.size(); i-- > 0;) {
     StmtPtr f = make_for(headers[i].var, headers[i].begin, headers[i].extent, headers[i].kind);
+    f->independent = headers[i].independent;
     f->body = std::move(inner);
     inner.clear();
     inner.push_back(std::move(f));

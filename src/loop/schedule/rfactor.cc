@@ -28,8 +28,10 @@ Expr identity(Prim p, DType t) {
         return z->f == 0 ? z : nullptr;
       }
       return is_complex(t) ? complex_const(-0.0, -0.0, t) : zero(t);
-    case Prim::Mul: return is_complex(t) ? nullptr : int_const(1, t);
-    case Prim::Max: case Prim::Min: {
+    case Prim::Mul:
+      return is_complex(t) ? nullptr : int_const(1, t);
+    case Prim::Max:
+    case Prim::Min: {
       if (is_complex(t) || t == DType::Bool) return nullptr;
       if (is_float(t)) {
         const Expr e = float_const(p == Prim::Max ? -HUGE_VAL : HUGE_VAL, t);
@@ -40,9 +42,13 @@ Expr identity(Prim p, DType t) {
       if (is_signed(t)) return int_const(p == Prim::Max ? -top - 1 : top, t);
       return int_const(p == Prim::Max ? 0 : -1, t);
     }
-    case Prim::And: return t == DType::Bool ? bool_const(true) : is_integer(t) ? int_const(-1, t) : nullptr;
-    case Prim::Or: case Prim::Xor: return is_float(t) || is_complex(t) ? nullptr : zero(t);
-    default: return nullptr;
+    case Prim::And:
+      return t == DType::Bool ? bool_const(true) : is_integer(t) ? int_const(-1, t) : nullptr;
+    case Prim::Or:
+    case Prim::Xor:
+      return is_float(t) || is_complex(t) ? nullptr : zero(t);
+    default:
+      return nullptr;
   }
 }
 
@@ -87,8 +93,9 @@ Result<std::string> Schedule::rfactor(const std::string& loop, int64_t lanes) {
         varies = varies || (x->kind == Kind::Var && inner.count(x->var.get()));
       });
       if (varies)
-        return refuse("rfactor", loop, "the element of " + c->buffer->name +
-                                           " that is reduced into changes inside the loop");
+        return refuse(
+            "rfactor", loop,
+            "the element of " + c->buffer->name + " that is reduced into changes inside the loop");
     }
     for (const Reduction& o : reductions)
       if (storage_of(o.dst.get()) == storage_of(c->buffer.get()))
@@ -100,12 +107,10 @@ Result<std::string> Schedule::rfactor(const std::string& loop, int64_t lanes) {
   for (const Reduction& r : reductions) {
     int count = 0;
     for_each_stmt(s->body, [&](const Stmt& c) {
-      for_each_expr(c, [&](const Expr& e) {
-        count += mentions_buffer(e, storage_of(r.dst.get()));
-      });
+      for_each_expr(c,
+                    [&](const Expr& e) { count += mentions_buffer(e, storage_of(r.dst.get())); });
     });
-    if (count != 1)
-      return refuse("rfactor", loop, r.dst->name + " is also read inside the loop");
+    if (count != 1) return refuse("rfactor", loop, r.dst->name + " is also read inside the loop");
   }
 
   Names names(*k_);
@@ -128,8 +133,8 @@ Result<std::string> Schedule::rfactor(const std::string& loop, int64_t lanes) {
     before.push_back(std::move(init));
     const Var w = make_var(names.unique(b->name + "1"));
     StmtPtr last = make_for(w, int_const(0), f);
-    last->body.push_back(make_store(
-        r.dst, r.index, op(r.op, {load(r.dst, r.index), load(b, {var_ref(w)})})));
+    last->body.push_back(
+        make_store(r.dst, r.index, op(r.op, {load(r.dst, r.index), load(b, {var_ref(w)})})));
     after.push_back(std::move(last));
   }
   Body body = std::move(s->body);

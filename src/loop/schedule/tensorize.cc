@@ -71,8 +71,8 @@ Status Schedule::tensorize(const std::string& loop, const std::string& intrinsic
   const Stmt& ref = *pattern.nest;
   int64_t zero = 1;
   if (!same(s->extent, ref.extent) || !is_const(s->begin, &zero) || zero != 0)
-    return refuse("tensorize", loop, intrinsic + " takes a loop from 0 of extent " +
-                                         print(ref.extent));
+    return refuse("tensorize", loop,
+                  intrinsic + " takes a loop from 0 of extent " + print(ref.extent));
   if (s->loop_kind == LoopKind::Vectorized || s->loop_kind == LoopKind::Parallel)
     return refuse("tensorize", loop, "it is vectorized or parallel");
   if (s->body.size() != 1 || s->body[0]->kind != Stmt::Kind::Store)
@@ -86,8 +86,9 @@ Status Schedule::tensorize(const std::string& loop, const std::string& intrinsic
   const Expr target = load(store.buffer, store.index);
   if (!m.expr(load(ref_store.buffer, ref_store.index), target) ||
       !m.expr(ref_store.value, store.value))
-    return refuse("tensorize", loop, "its body does not have the form of " + intrinsic + ": " +
-                                         std::string(in->summary));
+    return refuse(
+        "tensorize", loop,
+        "its body does not have the form of " + intrinsic + ": " + std::string(in->summary));
   std::vector<Expr> args;
   for (const Expr& a : pattern.args) {
     auto it = m.bound.find(a->buffer.get());

@@ -111,10 +111,14 @@ Result<Box> touched(Algebra& g, const Kernel& k, const char* primitive, const Pl
         first = false;
         continue;
       }
-      if (g.less_equal(l, lo)) lo = l;
-      else if (!g.less_equal(lo, l)) lo = g.poly(imin(g.expr(lo), g.expr(l)));
-      if (g.less_equal(hi, h)) hi = h;
-      else if (!g.less_equal(h, hi)) hi = g.poly(imax(g.expr(hi), g.expr(h)));
+      if (g.less_equal(l, lo))
+        lo = l;
+      else if (!g.less_equal(lo, l))
+        lo = g.poly(imin(g.expr(lo), g.expr(l)));
+      if (g.less_equal(hi, h))
+        hi = h;
+      else if (!g.less_equal(h, hi))
+        hi = g.poly(imax(g.expr(hi), g.expr(h)));
     }
     Box::Side side;
     Poly extent = g.add(g.add(hi, lo, -1), Algebra::constant(1));
@@ -132,8 +136,10 @@ Result<Box> touched(Algebra& g, const Kernel& k, const char* primitive, const Pl
       if (!is_const(side.extent, &c) && (loops || constant)) {
         const Range r = g.range(extent);
         side.exact = false;
-        if (r.hi != kPosInf && (constant || r.hi <= (1 << 16))) side.extent = int_const(r.hi);
-        else known = !loops;
+        if (r.hi != kPosInf && (constant || r.hi <= (1 << 16)))
+          side.extent = int_const(r.hi);
+        else
+          known = !loops;
       }
     }
     if (!known || first) {
@@ -143,8 +149,8 @@ Result<Box> touched(Algebra& g, const Kernel& k, const char* primitive, const Pl
       side.whole = true;
     }
     if (constant && !is_const(side.extent))
-      return refuse(primitive, buffer->name, "the part of dimension " + std::to_string(d) +
-                                                 " in use has no constant bound");
+      return refuse(primitive, buffer->name,
+                    "the part of dimension " + std::to_string(d) + " in use has no constant bound");
     box.sides.push_back(std::move(side));
   }
   return box;

@@ -1,5 +1,6 @@
-// unguard: removes branches of a perfect nest whose statements only write local buffers, when the elements written
-// under a false condition are never looked at and everything then read exists and has a value.
+// unguard: removes branches of a perfect nest whose statements only write local buffers, when the
+// elements written under a false condition are never looked at and everything then read exists and
+// has a value.
 #include <algorithm>
 #include <functional>
 
@@ -71,7 +72,8 @@ struct Checker {
           TF_TRY(index_in_bounds(g, *s->buffer, s->index));
           stores->push_back(s.get());
           break;
-        default: return no("it protects more than loops, lets and stores");
+        default:
+          return no("it protects more than loops, lets and stores");
       }
     }
     return ok_status();
@@ -179,8 +181,7 @@ Status Schedule::unguard(const std::string& loop) {
           filled = fills_whole(g, *(*step.body)[i], ra.stmt()->buffer);
         }
       }
-      if (!filled)
-        return refuse("unguard", loop, "not all of " + r->name + " is written before");
+      if (!filled) return refuse("unguard", loop, "not all of " + r->name + " is written before");
     }
     // Every other load of b: under conditions that imply these ones for its element, or the
     // accumulation of an element into itself.
@@ -253,15 +254,17 @@ Status Schedule::unguard(const std::string& loop) {
           }
         }
         if (!solved)
-          return refuse("unguard", loop, "a load of " + b->name +
-                                             " elsewhere does not match the stores here");
+          return refuse("unguard", loop,
+                        "a load of " + b->name + " elsewhere does not match the stores here");
         for (const Expr& c : check.conds) {
           int64_t yes = 0;
           const Expr holds = g.simplify(substitute(c, sub));
           if (is_const(holds, &yes) && yes) continue;
-          return refuse("unguard", loop, "a load of " + b->name +
-                                             " elsewhere may see elements that the branch left "
-                                             "alone: " + print(holds) + " is not known there");
+          return refuse("unguard", loop,
+                        "a load of " + b->name +
+                            " elsewhere may see elements that the branch left "
+                            "alone: " +
+                            print(holds) + " is not known there");
         }
       }
     }
@@ -270,7 +273,8 @@ Status Schedule::unguard(const std::string& loop) {
   Body rebuilt = std::move(inner);
   for (size_t c = chain.size(); c-- > 0;) {
     if (chain[c]->kind == Stmt::Kind::If) continue;
-    StmtPtr f = make_for(chain[c]->var, chain[c]->begin, chain[c]->extent, chain[c]->loop_kind);
+    StmtPtr f = make_for_like(*chain[c], chain[c]->var, chain[c]->begin, chain[c]->extent,
+                              chain[c]->loop_kind);
     f->body = std::move(rebuilt);
     rebuilt.clear();
     rebuilt.push_back(std::move(f));

@@ -15,8 +15,8 @@ Status Schedule::unroll(const std::string& loop) {
   int64_t n = 0;
   if (!is_const(s->extent, &n)) return refuse("unroll", loop, "the extent is not constant");
   if (n > kMaxUnroll)
-    return refuse("unroll", loop, "the extent " + std::to_string(n) + " is over " +
-                                      std::to_string(kMaxUnroll));
+    return refuse("unroll", loop,
+                  "the extent " + std::to_string(n) + " is over " + std::to_string(kMaxUnroll));
   if (s->loop_kind == LoopKind::Vectorized || s->loop_kind == LoopKind::Parallel)
     return refuse("unroll", loop, "it is vectorized or parallel");
   s->loop_kind = LoopKind::Unrolled;

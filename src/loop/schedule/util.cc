@@ -21,18 +21,19 @@ Error refuse(const char* primitive, const std::string& subject, const std::strin
 
 Result<Place> find_loop(Kernel& k, const char* primitive, const std::string& name) {
   Place p;
-  if (find_stmt(k.body, [&](const Stmt& s) {
-        return s.kind == Stmt::Kind::For && s.var->name == name;
-      }, &p))
+  if (find_stmt(
+          k.body, [&](const Stmt& s) { return s.kind == Stmt::Kind::For && s.var->name == name; },
+          &p))
     return p;
   return refuse(primitive, name, "the kernel has no such loop");
 }
 
 Result<Place> find_alloc(Kernel& k, const char* primitive, const std::string& buffer) {
   Place p;
-  if (find_stmt(k.body, [&](const Stmt& s) {
-        return s.kind == Stmt::Kind::Alloc && s.buffer->name == buffer;
-      }, &p))
+  if (find_stmt(
+          k.body,
+          [&](const Stmt& s) { return s.kind == Stmt::Kind::Alloc && s.buffer->name == buffer; },
+          &p))
     return p;
   return refuse(primitive, buffer, "the kernel allocates no such buffer");
 }
@@ -81,8 +82,10 @@ void bind_stmt(Algebra& g, const Stmt& s) {
   if (s.kind == Stmt::Kind::For) {
     g.bind_loop(s.var, s.begin, s.extent);
   } else if (s.kind == Stmt::Kind::Let) {
-    if (s.value->dtype == DType::I64 && !s.value->has_load) g.bind_alias(s.var, s.value);
-    else g.bind_let(s.var, s.value);
+    if (s.value->dtype == DType::I64 && !s.value->has_load)
+      g.bind_alias(s.var, s.value);
+    else
+      g.bind_let(s.var, s.value);
   }
 }
 
@@ -129,7 +132,8 @@ void rename(Body& b, Names& names, const std::string& suffix) {
     for (Expr& e : copy->shape) e = substitute(e, vars);
     n = copy;
   }
-  if (!buffers.empty()) replace_buffers(b, buffers, [&](const std::string& n) { return names.unique(n + suffix); });
+  if (!buffers.empty())
+    replace_buffers(b, buffers, [&](const std::string& n) { return names.unique(n + suffix); });
 }
 
 void rewrite_accesses(Body& b, const BufferDef* buffer,
@@ -204,6 +208,12 @@ Var make_var(std::string name) {
   return std::make_shared<VarDef>(VarDef{std::move(name), DType::I64});
 }
 
+StmtPtr make_for_like(const Stmt& s, Var v, Expr begin, Expr extent, LoopKind kind) {
+  StmtPtr f = make_for(std::move(v), std::move(begin), std::move(extent), kind);
+  f->independent = independent(s);
+  return f;
+}
+
 StmtPtr make_for(Var v, Expr begin, Expr extent, LoopKind kind) {
   auto s = std::make_unique<Stmt>();
   s->kind = Stmt::Kind::For;
@@ -240,8 +250,8 @@ StmtPtr make_alloc(Buffer b) {
 std::vector<Stmt*> perfect_chain(Stmt* first, const Stmt* last) {
   std::vector<Stmt*> chain;
   for (Stmt* s = first;;) {
-    const bool link = s->kind == Stmt::Kind::For ||
-                      (s->kind == Stmt::Kind::If && s->else_body.empty());
+    const bool link =
+        s->kind == Stmt::Kind::For || (s->kind == Stmt::Kind::If && s->else_body.empty());
     if (!link) return chain;
     chain.push_back(s);
     if (s == last || s->body.size() != 1) return chain;

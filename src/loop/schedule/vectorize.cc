@@ -15,8 +15,8 @@ Status Schedule::vectorize(const std::string& loop) {
   int64_t n = 0;
   if (!is_const(s->extent, &n)) return refuse("vectorize", loop, "the extent is not constant");
   if (n < 1 || n > kMaxLanes)
-    return refuse("vectorize", loop, "the extent " + std::to_string(n) + " is not 1 to " +
-                                         std::to_string(kMaxLanes));
+    return refuse("vectorize", loop,
+                  "the extent " + std::to_string(n) + " is not 1 to " + std::to_string(kMaxLanes));
   for (const Place::Step& a : p.path)
     if (a.stmt() != s && a.stmt()->kind == Stmt::Kind::For &&
         a.stmt()->loop_kind == LoopKind::Vectorized)
@@ -30,9 +30,11 @@ Status Schedule::vectorize(const std::string& loop) {
       inside = "the bounds of loop " + c.var->name + " differ between lanes";
   });
   if (!inside.empty()) return refuse("vectorize", loop, inside);
-  const Region region(*k_, p);
-  if (const std::string why = region.carried_by(s); !why.empty())
-    return refuse("vectorize", loop, why);
+  if (!independent(*s)) {
+    const Region region(*k_, p);
+    if (const std::string why = region.carried_by(s); !why.empty())
+      return refuse("vectorize", loop, why);
+  }
   s->loop_kind = LoopKind::Vectorized;
   k_->trace.push_back("vectorize " + word(loop));
   return ok_status();

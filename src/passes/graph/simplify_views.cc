@@ -24,6 +24,11 @@ Replacement transpose(Module& m, Op* op) {
   const auto& perm = op->i64s("permutation");
   Value* x = op->operand();
   if (is_identity(perm)) return x;
+  if (const Literal* l = constant_of(x); l && l->size() > 0 && l->is_splat()) {
+    std::vector<int64_t> dims;
+    for (int64_t i : perm) dims.push_back(l->dims()[i]);
+    return builder_at(m, op).constant(l->reshaped(dims));
+  }
   if (Op* inner = def_of(x, "stablehlo.transpose")) {
     const auto& p = inner->i64s("permutation");
     std::vector<int64_t> both;
@@ -132,17 +137,18 @@ Replacement get_dimension_size(Module& m, Op* op) {
 
 // A slice whose start is known is a plain one; the start is clamped as the op does.
 Replacement dynamic_slice(Module& m, Op* op) {
-  const auto& sizes = op->i64s("slice_sizes");
+  const auto& sizes = op->dims("slice_sizes");
   std::vector<Dim> start, limit;
   for (size_t i = 0; i < sizes.size(); ++i) {
     const Literal* c = constant_of(op->operand(static_cast<int>(i) + 1));
     const Dim& d = op->operand()->type.shape[i];
-    if (!c || !d.is_const()) return nullptr;
-    int64_t s = std::clamp<int64_t>(c->as_i64(0), 0, d.value() - sizes[i]);
+    if (!c || !d.is_const() || !sizes[i].is_const()) return nullptr;
+    int64_t s = std::clamp<int64_t>(c->as_i64(0), 0, d.value() - sizes[i].value());
     start.push_back(s);
-    limit.push_back(s + sizes[i]);
+    limit.push_back(sizes[i] + s);
   }
-  return builder_at(m, op).slice(op->operand(), start, limit, std::vector<int64_t>(sizes.size(), 1));
+  return builder_at(m, op).slice(op->operand(), start, limit,
+                                 std::vector<int64_t>(sizes.size(), 1));
 }
 
 Replacement arithmetic(Module&, Op* op) {
@@ -180,7 +186,7 @@ Replacement convert(Module&, Op* op) {
 Replacement select(Module&, Op* op) {
   if (op->operand(1) == op->operand(2)) return op->operand(1);
   auto p = op->operand(0)->type.rank() == op->operand(1)->type.rank() ? splat_of(op->operand(0))
-                                                                     : std::nullopt;
+                                                                      : std::nullopt;
   if (!p) return nullptr;
   return op->operand(*p != 0 ? 1 : 2);
 }

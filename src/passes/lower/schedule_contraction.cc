@@ -53,11 +53,12 @@ bool analyse(Stmt* top, Nest& n) {
   n.outs = perfect_nest(top);
   if (n.outs.empty()) return false;
   loop::Body& body = n.outs.back()->body;
-  if (body.size() < 4 || body[0]->kind != Stmt::Kind::Alloc ||
-      body[1]->kind != Stmt::Kind::Store || body[2]->kind != Stmt::Kind::For)
+  if (body.size() < 4 || body[0]->kind != Stmt::Kind::Alloc || body[1]->kind != Stmt::Kind::Store ||
+      body[2]->kind != Stmt::Kind::For)
     return false;
   n.acc = body[0]->buffer;
-  if (!n.acc->shape.empty() || body[1]->buffer != n.acc || !loop::is_const(body[1]->index.empty() ? loop::int_const(0) : body[1]->index[0]))
+  if (!n.acc->shape.empty() || body[1]->buffer != n.acc ||
+      !loop::is_const(body[1]->index.empty() ? loop::int_const(0) : body[1]->index[0]))
     return false;
   n.reds = perfect_nest(body[2].get());
   loop::Body& inner = n.reds.back()->body;
@@ -68,7 +69,8 @@ bool analyse(Stmt* top, Nest& n) {
   if (v->kind != ExprNode::Kind::Op || v->prim != Prim::Add) return false;
   const Expr& product = v->args[1];
   if (v->args[0]->kind != ExprNode::Kind::Load || v->args[0]->buffer != n.acc ||
-      product->kind != ExprNode::Kind::Op || product->prim != Prim::Mul || is_complex(product->dtype))
+      product->kind != ExprNode::Kind::Op || product->prim != Prim::Mul ||
+      is_complex(product->dtype))
     return false;
   // J: the loop along which the result is contiguous.
   const Stmt& out = *body.back();
@@ -123,9 +125,11 @@ bool repack_param(Kernel& k, const Nest& n, int64_t block, const std::function<b
   };
   for (int d = 0; d < static_cast<int>(b->args.size()); ++d)
     if (d != column) r.order.push_back(d);
-  std::stable_sort(r.order.begin(), r.order.end(), [&](int x, int y) { return depth(x) < depth(y); });
+  std::stable_sort(r.order.begin(), r.order.end(),
+                   [&](int x, int y) { return depth(x) < depth(y); });
   auto packed = std::make_shared<loop::BufferDef>(*b->buffer);
-  packed->shape = {loop::simplify(loop::idiv(b->buffer->shape[column] + (block - 1), loop::int_const(block)))};
+  packed->shape = {
+      loop::simplify(loop::idiv(b->buffer->shape[column] + (block - 1), loop::int_const(block)))};
   std::vector<Expr> index{loop::idiv(b->args[column], loop::int_const(block))};
   for (int d : r.order) {
     packed->shape.push_back(b->buffer->shape[d]);
@@ -145,25 +149,16 @@ bool repack_param(Kernel& k, const Nest& n, int64_t block, const std::function<b
   return true;
 }
 
-// A guard against columns past the end protects nothing in a loop that writes registers only and
-// whose reads stay inside their buffers (b is packed in whole blocks, a does not depend on columns).
-void drop_guards(loop::Body& body) {
-  for (auto& s : body) {
-    if (s->kind == Stmt::Kind::If && s->else_body.empty()) {
-      loop::Body inner = std::move(s->body);
-      TF_CHECK(inner.size() == 1, "a distributed branch holds one statement");
-      s = std::move(inner[0]);
-    }
-    drop_guards(s->body);
-  }
-}
-
 class Blocker {
  public:
   Blocker(EmittedKernel& ek, const loop::Machine& m, const std::function<bool(int)>& constant,
           std::vector<Repack>& repacks)
-      : ek_(ek), machine_(m), constant_(constant), repacks_(repacks),
-        kernel_(clone_kernel(ek.kernel)), schedule_(&kernel_) {}
+      : ek_(ek),
+        machine_(m),
+        constant_(constant),
+        repacks_(repacks),
+        kernel_(clone_kernel(ek.kernel)),
+        schedule_(&kernel_) {}
 
   bool run() {
     if (kernel_.body.size() != 1) return false;
@@ -180,7 +175,9 @@ class Blocker {
   }
 
  private:
-  static Error refused(std::string why) { return Error{"schedule", std::move(why), {}, {}}; }
+  static Error refused(std::string why) {
+    return Error{"schedule-refused", std::move(why), {}, {}};
+  }
 
   Status build(Nest& n) {
     lanes_ = std::max(1, machine_.vector_bytes / byte_size(n.acc->dtype));
@@ -189,13 +186,16 @@ class Blocker {
     int64_t rows = n.rows ? constant_extent(*n.rows) : 1;
     bool both = mentions(n.a, n.columns->var);  // depthwise: a runs along the columns as well
     RegisterBlock block = choose_register_block(rows, columns, lanes_, machine_);
-    if (both) block.vectors = 1, block.rows = static_cast<int>(rows < 0 ? 4 : std::min<int64_t>(rows, 8));
+    if (both)
+      block.vectors = 1, block.rows = static_cast<int>(rows < 0 ? 4 : std::min<int64_t>(rows, 8));
     vectors_ = block.vectors;
     row_block_ = block.rows;
     int64_t width = int64_t{vectors_} * lanes_;
     packed_ = !both && columns > 0 && repack_param(kernel_, n, width, constant_, own_repacks_);
-    if (!packed_ && !both && !contiguous_columns(n)) return refused("b is not contiguous along columns");
-    unguarded_ = packed_ || (columns > 0 && columns % width == 0);
+    if (!packed_ && !both && !contiguous_columns(n)) {
+      if (!pack_layout(n)) return refused("b is not contiguous along columns and cannot be packed");
+    }
+    guarded_ = columns < 0 || columns % width != 0;
     std::string top = n.outs[0]->var->name;
     // A plain matrix product has no other loops to share out: cut its rows into tasks.
     if (n.outs.size() == 2 && n.rows == n.outs[0] && (rows < 0 || rows > 2 * kRowsPerTask)) {
@@ -209,9 +209,26 @@ class Blocker {
     return nest(top, n.rows ? n.rows->var->name : "", rows < 0);
   }
 
+  // The order in which each task copies its columns of b: columns last, what the reduction runs
+  // along before them.
+  bool pack_layout(const Nest& n) {
+    Expr b = stripped(n.b);
+    if (b->kind != ExprNode::Kind::Load || b->buffer->scope != loop::Scope::Param) return false;
+    int column = -1;
+    for (size_t d = 0; d < b->args.size(); ++d)
+      if (mentions(b->args[d], n.columns->var)) {
+        if (column >= 0) return false;
+        column = static_cast<int>(d);
+      }
+    pack_buffer_ = b->buffer->name;
+    for (size_t d = 0; d < b->args.size(); ++d)
+      if (static_cast<int>(d) != column) pack_order_.push_back(std::to_string(d));
+    pack_order_.push_back(std::to_string(column));
+    return true;
+  }
+
   bool contiguous_columns(const Nest& n) {
     bool ok = true;
-    std::vector<Access> all;
     Expr b = stripped(n.b);
     if (b->kind != ExprNode::Kind::Load) return false;
     Expr s = stride_of(flat_offset(b->buffer, b->args), n.columns->var);
@@ -239,7 +256,9 @@ class Blocker {
 
     int64_t width = int64_t{vectors_} * lanes_;
     int64_t extent = constant_extent(*n.columns);
-    TF_ASSIGN(auto j, schedule_.split(columns, width, extent > 0 && extent % width == 0 ? Tail::Exact : Tail::Guard));
+    TF_ASSIGN(auto j,
+              schedule_.split(columns, width,
+                              extent > 0 && extent % width == 0 ? Tail::Exact : Tail::Guard));
     std::string lane = j.inner, vec;
     if (vectors_ > 1) {
       TF_ASSIGN(auto l, schedule_.split(j.inner, lanes_, Tail::Exact));
@@ -261,6 +280,10 @@ class Blocker {
     Stmt* o = find(outer);
     if (o && o->loop_kind != loop::LoopKind::Parallel) TF_TRY(schedule_.parallel(outer));
 
+    if (!pack_buffer_.empty()) {
+      auto packed = schedule_.cache_read(pack_buffer_, outer, pack_order_);
+      if (!packed.ok()) return packed.take_errors();
+    }
     if (rows.empty()) return registers("", vec, lane, acc, reds);
     int64_t row_extent = constant_extent(*find(rows));
     if (row_extent > 0 && row_extent <= row_block_) return registers(rows, vec, lane, acc, reds);
@@ -281,7 +304,8 @@ class Blocker {
       std::string tacc = innermost[0]->buffer->name;
       std::vector<std::string> treds;
       for (Stmt* r : perfect_nest(innermost[2].get())) treds.push_back(r->var->name);
-      TF_TRY(registers(open_rows || constant_extent(*chain[0]) < 0 ? "" : tail, tvec, tlane, tacc, treds));
+      TF_TRY(registers(open_rows || constant_extent(*chain[0]) < 0 ? "" : tail, tvec, tlane, tacc,
+                       treds));
     }
     return registers(i.inner, vec, lane, acc, reds);
   }
@@ -312,11 +336,12 @@ class Blocker {
     size_t depth = block.size();
     if (names.size() != 3 * depth) return refused("the block has not three parts");
     std::vector<std::string> order = reds;
-    order.insert(order.end(), names.begin() + static_cast<long>(depth), names.begin() + static_cast<long>(2 * depth));
+    order.insert(order.end(), names.begin() + static_cast<long>(depth),
+                 names.begin() + static_cast<long>(2 * depth));
     TF_TRY(schedule_.reorder(order));
-    if (unguarded_)
-      for (size_t part = 0; part < 2; ++part)
-        drop_guards(find(part == 0 ? names[0] : order[0])->body);
+    // Columns past the end are computed and never stored, where reading them is safe.
+    if (guarded_)
+      for (const std::string& part : {names[0], order[0]}) (void)schedule_.unguard(part);
     for (size_t part = 0; part < 3; ++part) {
       for (size_t d = 0; d + 1 < depth; ++d) TF_TRY(schedule_.unroll(names[part * depth + d]));
       TF_TRY(schedule_.vectorize(names[part * depth + depth - 1]));
@@ -332,7 +357,9 @@ class Blocker {
   Kernel kernel_;
   Schedule schedule_;
   int lanes_ = 1, vectors_ = 1, row_block_ = 1;
-  bool packed_ = false, unguarded_ = false;
+  bool packed_ = false, guarded_ = false;
+  std::string pack_buffer_;  // packed by each task at run time; empty: none
+  std::vector<std::string> pack_order_;
 };
 
 }  // namespace
@@ -360,7 +387,8 @@ RegisterBlock choose_register_block(int64_t rows, int64_t columns, int lanes,
       double r = rows > 0 ? static_cast<double>(rows) : 64.0;
       double whole = std::floor(r / m);
       double rest = r - whole * m;
-      double cost = blocks * (whole * step(m, v) + (rest > 0 ? step(static_cast<int64_t>(rest), v) : 0));
+      double cost =
+          blocks * (whole * step(m, v) + (rest > 0 ? step(static_cast<int64_t>(rest), v) : 0));
       cost *= 1 + 0.02 * static_cast<double>(v + m) / static_cast<double>(v * m);
       if (cost < best_cost * 0.999) {
         best_cost = cost;
