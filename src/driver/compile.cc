@@ -106,8 +106,7 @@ Result<std::unique_ptr<Module>> load_model(const std::string& path, const Compil
 
 Result<std::unique_ptr<Module>> load_model_bytes(std::span<const std::byte> bytes,
                                                  const std::string& name, const std::string& folder,
-                                                 const CompileOptions& options,
-                                                 ModelNeeds* needs) {
+                                                 const CompileOptions& options, ModelNeeds* needs) {
   ModelFormat format = model_format(name, bytes);
   if (format == ModelFormat::StableHlo) {
     return read_stablehlo({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name,
@@ -176,8 +175,17 @@ Result<CompiledModel> compile(Module& m, const CompileOptions& options) {
     };
     for (size_t p = 0; p < info.phases.size(); ++p) {
       info.phases[p].symbol = kc.phase_symbols[p];
-      info.phases[p].extent = size_expr(kc.extents[p], reg);
-      info.phases[p].workspace = size_expr(kc.workspace_bytes[p], reg);
+      auto extent = size_expr(kc.extents[p], reg);
+      auto workspace = size_expr(kc.workspace_bytes[p], reg);
+      if (!extent || !workspace)
+        return Error{"lower-unsupported",
+                     "kernel " + info.name +
+                         " needs scratch memory whose size depends on data; fix the shapes of its "
+                         "inputs (--shape)",
+                     {m.source},
+                     info.origins};
+      info.phases[p].extent = std::move(*extent);
+      info.phases[p].workspace = std::move(*workspace);
       exports.push_back(kc.phase_symbols[p]);
     }
   }

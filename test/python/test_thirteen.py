@@ -37,7 +37,7 @@ def assert_close(got, want, name):
 
 
 @pytest.mark.parametrize("name", list(make_models.MODELS) if LONG else SMALL)
-def test_against_onnxruntime(name):
+def test_against_onnxruntime(name, tmp_path):
     proto = make_models.build(name, "batch")
     data = proto.SerializeToString()
     ref = reference(data)
@@ -47,7 +47,10 @@ def test_against_onnxruntime(name):
         cases.append((inputs, ref.run(None, inputs)))
     first = {}
     for level, threads in ((3, 1), (3, 2), (0, 1), (0, 2)):
-        model = tenfold.load(data, opt_level=level, threads=threads)
+        artifact = tmp_path / f"{level}.tenfold"
+        if not artifact.exists():
+            tenfold.load(data, opt_level=level).save(artifact)
+        model = tenfold.load(artifact, threads=threads)
         # Unoptimised code is slow: its smallest batches tell as much.
         for k, (inputs, want) in enumerate(cases[:3 if level else 1 if name == "mobilenet_v2" else 2]):
             got = model.run(inputs)

@@ -246,6 +246,11 @@ std::string Importer::fresh_symbol(std::string_view stem) {
   return candidate;
 }
 
+void Importer::forget_values() {
+  dim_values_.clear();
+  std::erase_if(symbol_origins_, [](const auto& o) { return o.second.value != nullptr; });
+}
+
 // "?" and the like stand for "any size", each by itself: only a word names one size everywhere.
 static bool names_a_symbol(const std::string& param) {
   return std::any_of(param.begin(), param.end(),

@@ -268,8 +268,12 @@ class Lowering {
     info.origins = k.kernel.origins;
     for (const auto& s : k.symbols) info.symbols.push_back(reg(s->name));
     auto of_kernel = [&](const std::string& n) { return reg(n); };
-    info.flops = size_expr(loop::simplify(work.flops), of_kernel);
-    info.bytes = size_expr(loop::simplify(work.bytes), of_kernel);
+    const rt::SizeExpr unknown{{{rt::SizeExpr::Op::Const, 0}}};
+    auto estimate = [&](const loop::Expr& e) {
+      return size_expr(loop::simplify(e), of_kernel).value_or(unknown);
+    };
+    info.flops = estimate(work.flops);
+    info.bytes = estimate(work.bytes);
     for (auto [first, end] : phases(k.kernel)) {
       loop::Body part;
       for (int i = first; i < end; ++i) part.push_back(clone(*k.kernel.body[i]));
@@ -278,10 +282,8 @@ class Lowering {
       // A vector core retires about `lanes` scalar operations a nanosecond; memory-bound work moves
       // about 8 bytes in that time.
       int64_t lanes = std::max(1, options_.machine.vector_bytes / 4);
-      phase.cost =
-          size_expr(loop::simplify(loop::imax(loop::idiv(c.weight, loop::int_const(2 * lanes)),
-                                              loop::idiv(c.bytes, loop::int_const(16)))),
-                    of_kernel);
+      phase.cost = estimate(loop::imax(loop::idiv(c.weight, loop::int_const(2 * lanes)),
+                                       loop::idiv(c.bytes, loop::int_const(16))));
       info.phases.push_back(std::move(phase));
     }
     Instr call;

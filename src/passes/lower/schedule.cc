@@ -25,7 +25,8 @@ class Generic {
 
   void run() {
     // What is declared at the top is shared by the statements after it, which then stay one phase.
-    for (auto& s : kernel_.body) one_phase_ |= s->kind == Stmt::Kind::Alloc || s->kind == Stmt::Kind::Let;
+    for (auto& s : kernel_.body)
+      one_phase_ |= s->kind == Stmt::Kind::Alloc || s->kind == Stmt::Kind::Let;
     std::vector<std::string> tops;
     for (auto& s : kernel_.body)
       if (s->kind == Stmt::Kind::For) tops.push_back(s->var->name);

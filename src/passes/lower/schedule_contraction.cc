@@ -268,6 +268,14 @@ class Blocker {
     std::vector<std::string> order = shared;
     order.push_back(j.outer);
     order.insert(order.end(), others.begin(), others.end());
+    // The loops become one, and taking it apart divides by the inner extents: the known one last.
+    const bool open = std::any_of(others.begin(), others.end(), [&](const std::string& l) {
+      return constant_extent(*find(l)) < 0;
+    });
+    if (open && extent > 0) {
+      order.erase(order.begin() + static_cast<long>(shared.size()));
+      order.push_back(j.outer);
+    }
     size_t outer_count = order.size();
     if (!rows.empty()) order.push_back(rows);
     if (!vec.empty()) order.push_back(vec);

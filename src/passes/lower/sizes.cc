@@ -52,16 +52,31 @@ bool emit(const loop::Expr& e, const SymbolRegister& reg, rt::SizeExpr& out) {
   if (e->kind != Kind::Op || e->args.size() != 2 || e->dtype != DType::I64) return false;
   if (!emit(e->args[0], reg, out) || !emit(e->args[1], reg, out)) return false;
   switch (e->prim) {
-    case Prim::Add: out.steps.push_back({Op::Add, 0}); break;
-    case Prim::Sub: out.steps.push_back({Op::Sub, 0}); break;
-    case Prim::Mul: out.steps.push_back({Op::Mul, 0}); break;
+    case Prim::Add:
+      out.steps.push_back({Op::Add, 0});
+      break;
+    case Prim::Sub:
+      out.steps.push_back({Op::Sub, 0});
+      break;
+    case Prim::Mul:
+      out.steps.push_back({Op::Mul, 0});
+      break;
     case Prim::Div:  // index arithmetic divides by positive numbers
-    case Prim::FloorDiv: out.steps.push_back({Op::FloorDiv, 0}); break;
+    case Prim::FloorDiv:
+      out.steps.push_back({Op::FloorDiv, 0});
+      break;
     case Prim::Rem:
-    case Prim::FloorMod: out.steps.push_back({Op::Mod, 0}); break;
-    case Prim::Min: out.steps.push_back({Op::Min, 0}); break;
-    case Prim::Max: out.steps.push_back({Op::Max, 0}); break;
-    default: return false;
+    case Prim::FloorMod:
+      out.steps.push_back({Op::Mod, 0});
+      break;
+    case Prim::Min:
+      out.steps.push_back({Op::Min, 0});
+      break;
+    case Prim::Max:
+      out.steps.push_back({Op::Max, 0});
+      break;
+    default:
+      return false;
   }
   return true;
 }
