@@ -1,4 +1,5 @@
-# make demo | make test | make build | make bench | make fuzz | make format | make tidy | make clean
+# make demo | make test | make build | make docs | make bench | make fuzz | make format | make tidy |
+# make clean
 #
 # Every target installs what it needs first (make deps). PRESET=debug|asan|tsan chooses the build,
 # JOBS=N the parallelism, TENFOLD_VENV another Python environment.
@@ -9,7 +10,7 @@ FUZZ_SECONDS ?= 30
 BUILD := build/$(PRESET)
 VENV := $(if $(TENFOLD_VENV),$(TENFOLD_VENV),build/venv)
 
-.PHONY: all demo test build configure deps deps-build bench fuzz format tidy clean
+.PHONY: all demo test build configure deps deps-build docs bench fuzz format tidy clean
 
 all: build
 
@@ -35,6 +36,10 @@ test: deps build
 demo: build
 	@scripts/install_deps.sh demo
 	@scripts/demo.sh $(BUILD)/bin/tenfold $(VENV)/bin/python
+
+# Pages made from the tables of ops and passes, in build/docs; docs/ holds those that are written.
+docs: build
+	@$(BUILD)/bin/docgen build/docs .
 
 bench: build
 	@scripts/install_deps.sh test bench

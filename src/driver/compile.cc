@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "driver/fix_shapes.h"
 #include "driver/model_format.h"
+#include "driver/program_text.h"
 #include "frontends/onnx/import.h"
 #include "graph/text.h"
 #include "passes/lower/lower.h"
@@ -162,6 +163,7 @@ Result<CompiledModel> compile(Module& m, const CompileOptions& options) {
   if (!m.source.empty()) out.program.model_name = file_name(m.source);
   out.program.target = out.target.text;
   out.program.features = out.target.features;
+  if (!dir.empty()) TF_TRY(write_file(dir + "/program.txt", print(out.program)));
   watch.stage("constants");
   return out;
 }

@@ -31,6 +31,8 @@ std::vector<std::string> pipeline(int opt_level) {
                           "simplify_views",
                           "sink_transposes",
                           "simplify_views",
+                          "sink_reshapes",
+                          "simplify_views",
                           "pad_convolutions",
                           "fold_constants",
                           "share_common_subexpressions",

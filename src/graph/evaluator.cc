@@ -91,6 +91,7 @@ class Machine {
   Status run_op(const Op& op, Frame& frame, const BlockPlan& plan);
   std::vector<Literal> take_operands(const Op& op, Frame& frame, const BlockPlan& plan);
   Status check_sizes(const Op& op, const Frame& frame);
+  void bind_results(const Op& op, Frame& frame, const std::vector<Literal>& results);
   Status check_results(const Op& op, const Frame& frame, const std::vector<Literal>& results);
   void observe(const Value& v, const Literal& l) {
     if (options_.observe) options_.observe(v, l);
@@ -263,7 +264,9 @@ Result<std::vector<Literal>> eval_elementwise(EvalContext& c, Prim p) {
 
 Status Machine::run_op(const Op& op, Frame& frame, const BlockPlan& plan) {
   Context c(*this, frame, op);
-  TF_TRY(check_sizes(op, frame));
+  // Sizes that the op itself binds are known after it has run.
+  const Attr* binds = op.attr("bound_symbols");
+  if (!binds) TF_TRY(check_sizes(op, frame));
   c.args = take_operands(op, frame, plan);
   if (!op.def->eval && !op.def->prim) {
     return c.error("eval-unsupported", "has no evaluator");
@@ -275,6 +278,7 @@ Status Machine::run_op(const Op& op, Frame& frame, const BlockPlan& plan) {
   }
   if (!r.ok()) return r.take_errors();
   std::vector<Literal> results = std::move(r).value();
+  if (binds) bind_results(op, frame, results);
   TF_TRY(check_results(op, frame, results));
   for (int i = 0; i < op.num_results(); ++i) {
     observe(*op.result(i), results[i]);
@@ -284,6 +288,18 @@ Status Machine::run_op(const Op& op, Frame& frame, const BlockPlan& plan) {
     for (const Value* v : it->second) frame.values.erase(v);
   }
   return ok_status();
+}
+
+// Symbols of "bound_symbols" get the sizes the results turned out to have.
+void Machine::bind_results(const Op& op, Frame& frame, const std::vector<Literal>& results) {
+  for (int i = 0; i < op.num_results() && i < static_cast<int>(results.size()); ++i) {
+    const Shape& shape = op.result(i)->type.shape;
+    if (results[i].rank() != static_cast<int>(shape.size())) continue;
+    for (size_t k = 0; k < shape.size(); ++k) {
+      const SymbolRef s = shape[k].as_symbol();
+      if (s && !frame.symbols.contains(s->name)) frame.bind(s->name, results[i].dims()[k]);
+    }
+  }
 }
 
 // Before the op runs, so that its evaluator never meets a negative or unknown size.

@@ -288,6 +288,10 @@ std::string Module::unique_symbol_name(std::string_view stem) const {
     walk(f->body, [&](const Op* op) {
       for (int i = 0; i < op->num_regions(); ++i) add_args(*op->region(i));
       if (op->is("tenfold.bind_symbol")) used.insert(op->str("symbol"));
+      if (const Attr* a = op->attr("bound_symbols")) {
+        const auto& names = a->as<std::vector<std::string>>();
+        used.insert(names.begin(), names.end());
+      }
     });
   }
   for (auto& s : symbols) used.insert(s->name);

@@ -4,8 +4,10 @@
 //
 // Symbols: dimensions are array/dim.h expressions. A symbol is bound by (1) a function argument
 // whose type has it as a bare dimension, (2) a region's block argument likewise (each time the
-// region is entered), (3) a `tenfold.bind_symbol` op that reads an i64 scalar. A use must be
-// dominated by its binding. All other sizes are expressions over bound symbols, so every op's
+// region is entered), (3) a `tenfold.bind_symbol` op that reads an i64 scalar, (4) a
+// `stablehlo.if` or `stablehlo.while` whose attribute `bound_symbols` names it: it stands bare in
+// the type of a result and takes the size that result turns out to have. A use must be dominated by
+// its binding. All other sizes are expressions over bound symbols, so every op's
 // result shape is known from the types alone.
 //
 // Composites (softmax, layer norm, attention, gelu ...) are `stablehlo.composite` ops that name a

@@ -33,6 +33,18 @@ class Resolver {
   Resolver(Module& m, Errors& errors) : m_(m), errors_(errors) {}
 
   void run() {
+    for (auto& f : m_.functions) {  // the verifier has not seen them yet
+      walk(f->body, [&](const Op* op) {
+        Diag diag(*op);
+        check_structure(*op, diag);
+        const bool loop = op->is("stablehlo.while") && op->num_results() != op->num_operands();
+        if (loop) diag.fail("results", "gives as many values as it takes");
+        for (auto& e : diag.take()) {
+          if (errors_.size() < kMaxErrors) errors_.push_back(std::move(e));
+        }
+      });
+    }
+    if (!errors_.empty()) return;
     for (auto& f : m_.functions) {
       if (f->is_public) inline_calls(f->body);
       if (!errors_.empty()) return;
@@ -131,11 +143,15 @@ class Resolver {
       return out;
     }
     if (op->is("stablehlo.slice")) {
+      const auto &from = op->dims("start_indices"), &to = op->dims("limit_indices");
+      const auto& step = op->i64s("strides");
+      const auto n = static_cast<int64_t>(args[0].size());
+      if (from.size() != 1 || to.size() != 1 || step.size() != 1 || step[0] < 1) return {};
+      if (!from[0].is_const() || !to[0].is_const() || from[0].value() < 0 || to[0].value() > n) {
+        return {};
+      }
       std::vector<Dim> out;
-      const Dim from = op->dims("start_indices")[0], to = op->dims("limit_indices")[0];
-      if (!from.is_const() || !to.is_const()) return {};
-      for (int64_t i = from.value(); i < to.value(); i += op->i64s("strides")[0]) {
-        if (i < 0 || i >= static_cast<int64_t>(args[0].size())) return {};
+      for (int64_t i = from[0].value(); i < to[0].value(); i += std::min(step[0], n)) {
         out.push_back(args[0][i]);
       }
       return out;

@@ -1,5 +1,6 @@
 // The graph's rules, checked in one walk: structure, dominance, terminators, symbols, and what each
 // op's infer() says against the types it states.
+#include <algorithm>
 #include <set>
 #include <unordered_set>
 
@@ -160,6 +161,16 @@ class Verifier {
         fail(op, "verify-symbol", "the symbol " + s.name + " is bound already");
       } else {
         bind(s, op.loc);
+      }
+    }
+    if (const Attr* a = op.attr("bound_symbols")) {
+      const auto& names = a->as<std::vector<std::string>>();
+      for (int i = 0; i < op.num_results(); ++i) {
+        for (const Dim& d : op.result(i)->type.shape) {
+          const SymbolRef s = d.as_symbol();
+          if (!s || symbols_.contains(s->name)) continue;
+          if (std::find(names.begin(), names.end(), s->name) != names.end()) bind(*s, op.loc);
+        }
       }
     }
     for (int i = 0; i < op.num_results(); ++i) {

@@ -67,6 +67,7 @@ void Builder::nest(std::string_view stem, const std::vector<Expr>& shape,
     }
     const LoopKind kind = top && d == 0 ? LoopKind::Parallel : LoopKind::Serial;
     const std::string n = std::string(stem) + std::to_string(d);
+    Body& here = *stack_.back();
     for_(
         n, shape[d],
         [&](Expr v) {
@@ -75,6 +76,7 @@ void Builder::nest(std::string_view stem, const std::vector<Expr>& shape,
           index.pop_back();
         },
         kind);
+    here.back()->independent = true;
   };
   go(0);
 }

@@ -20,7 +20,8 @@ class Builder {
             LoopKind kind = LoopKind::Serial);
   void for_range(std::string_view name, Expr begin, Expr extent, const std::function<void(Expr)>& f,
                  LoopKind kind = LoopKind::Serial);
-  // Perfect nest over `shape`; the outermost loop is Parallel when at_top and rank > 0.
+  // Perfect nest over `shape`, whose iterations the caller promises to be independent; the
+  // outermost loop is Parallel when at_top and rank > 0.
   void nest(std::string_view stem, const std::vector<Expr>& shape,
             const std::function<void(const std::vector<Expr>&)>& f);
   void while_(Expr cond, const std::function<void()>& f);

@@ -484,6 +484,7 @@ StmtPtr clone(const Stmt& s) {
   auto c = std::make_unique<Stmt>();
   c->kind = s.kind;
   c->loop_kind = s.loop_kind;
+  c->independent = s.independent;
   c->var = s.var;
   c->begin = s.begin;
   c->extent = s.extent;

@@ -148,6 +148,9 @@ struct Stmt {
   };
   Kind kind;
   LoopKind loop_kind = LoopKind::Serial;
+  // A promise by whoever wrote the loop: no iteration writes what another reads or writes (what is
+  // allocated inside apart). Parallel loops are so by their kind. Primitives trust and keep it.
+  bool independent = false;
   Var var;
   Expr begin, extent;       // For
   Expr cond;                // While, If

@@ -366,6 +366,7 @@ class Parser {
       st.begin = typed(DType::I64);
       expect("+:");
       st.extent = typed(DType::I64);
+      st.independent = take("independent");
       // Visible in the body only: defined in the scope that inner() opens.
       expect("{");
       scopes_.emplace_back();

@@ -190,7 +190,8 @@ class Printer {
     switch (s.kind) {
       case Stmt::Kind::For:
         line(std::string(loop::name(s.loop_kind)) + " " + name_text(s.var->name) + bounds(*s.var) +
-             " = " + expr(s.begin, 0) + " +: " + expr(s.extent, 0) + " {");
+             " = " + expr(s.begin, 0) + " +: " + expr(s.extent, 0) +
+             (s.independent ? " independent {" : " {"));
         block(s.body);
         line("}");
         break;
@@ -361,9 +362,9 @@ std::optional<Prim> prim_from_infix(std::string_view text) {
 
 bool plain_name(std::string_view s) {
   static constexpr std::string_view kWords[] = {
-      "kernel", "origin", "trace", "flops", "symbol", "param", "written", "alias",
-      "of",     "while",  "if",    "else",  "let",    "alloc", "call",    "in",
-      "align",  "true",   "false", "inf",   "nan",    "cast",  "bitcast", "guard"};
+      "kernel",      "origin", "trace", "flops", "symbol", "param",   "written", "alias", "of",
+      "while",       "if",     "else",  "let",   "alloc",  "call",    "in",      "align", "true",
+      "independent", "false",  "inf",   "nan",   "cast",   "bitcast", "guard"};
   if (s.empty()) return false;
   for (std::string_view w : kWords)
     if (s == w) return false;

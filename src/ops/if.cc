@@ -36,7 +36,8 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     }
     for (size_t i = 0; same && i < types.size(); ++i) {
       for (size_t k = 0; k < types[i].shape.size(); ++k) {
-        if (!(types[i].shape[k] == else_types[i].shape[k])) types[i].shape[k] = Dim::symbol("any", 0);
+        if (!(types[i].shape[k] == else_types[i].shape[k]))
+          types[i].shape[k] = Dim::symbol("any", 0);
       }
     }
   }

@@ -279,8 +279,14 @@ bool looks_like_artifact(std::span<const std::byte> bytes) {
 
 Result<std::shared_ptr<const Executable>> load_artifact(const std::string& path) {
   TF_ASSIGN(FileBytes file, map_file(path));
-  std::string_view text = file.text();
-  if (text.starts_with(kElfMagic)) return load_shared_object(file, path);
+  if (!looks_like_artifact(file.bytes)) {
+    return Error{"not-an-artifact",
+                 "found no compiled model, wanted a .tenfold or .so file; make one with `tenfold "
+                 "compile`",
+                 {path},
+                 {}};
+  }
+  if (file.text().starts_with(kElfMagic)) return load_shared_object(file, path);
   return load_package(file.bytes, file.owner, path);
 }
 

@@ -1,5 +1,6 @@
-// The same kernels for AArch64 and RISC-V, linked into a small static program and run by QEMU's user
-// emulation; results compared with the interpreter, for primitives with this machine's own code.
+// The same kernels for AArch64 and RISC-V, linked into a small static program and run by QEMU's
+// user emulation; results compared with the interpreter, for primitives with this machine's own
+// code.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -33,8 +34,9 @@ const Machine kMachines[] = {
 };
 
 bool available(const std::string& command) {
-  return std::system(("command -v " + command.substr(0, command.find(' ')) + " >/dev/null 2>&1")
-                         .c_str()) == 0;
+  return std::system(
+             ("command -v " + command.substr(0, command.find(' ')) + " >/dev/null 2>&1").c_str()) ==
+         0;
 }
 
 struct TempDir {
@@ -87,7 +89,8 @@ void run_on(const Machine& m, const std::vector<loop::Kernel>& kernels,
     }
     for (size_t i = 0; i < cases[k].buffers.size(); ++i) {
       const Literal& l = cases[k].buffers[i];
-      data.write(reinterpret_cast<const char*>(l.bytes()), static_cast<std::streamsize>(l.byte_count()));
+      data.write(reinterpret_cast<const char*>(l.bytes()),
+                 static_cast<std::streamsize>(l.byte_count()));
       c << "fwrite(b[" << i << "], 1, " << l.byte_count() << ", out);\n";
     }
     c << "}\n";
@@ -96,14 +99,19 @@ void run_on(const Machine& m, const std::vector<loop::Kernel>& kernels,
   c.close();
   data.close();
   const std::string d = dir.path.string() + "/";
-  ASSERT_EQ(std::system((std::string(m.compiler) + " -O1 -static -o " + d + "a.out " + d + "main.c " + d +
-                         "k.o").c_str()), 0);
-  ASSERT_EQ(std::system((std::string(m.emulator) + " " + d + "a.out " + d + "data " + d + "result").c_str()),
+  ASSERT_EQ(std::system((std::string(m.compiler) + " -O1 -static -o " + d + "a.out " + d +
+                         "main.c " + d + "k.o")
+                            .c_str()),
             0);
+  ASSERT_EQ(
+      std::system(
+          (std::string(m.emulator) + " " + d + "a.out " + d + "data " + d + "result").c_str()),
+      0);
   std::ifstream result(dir.path / "result", std::ios::binary);
   for (KernelCase& kc : cases) {
     for (Literal& l : kc.buffers) {
-      result.read(reinterpret_cast<char*>(l.mutable_bytes()), static_cast<std::streamsize>(l.byte_count()));
+      result.read(reinterpret_cast<char*>(l.mutable_bytes()),
+                  static_cast<std::streamsize>(l.byte_count()));
     }
   }
   ASSERT_TRUE(result.good() || result.eof());
@@ -147,6 +155,12 @@ TEST_P(Cross, kernels_give_the_interpreters_bits) {
 }
 
 TEST_P(Cross, primitives_give_this_machines_bits) {
+  // One machine of each family in the gate; all of them with TENFOLD_LONG_TESTS.
+  const std::string machine = GetParam().name;
+  if (!std::getenv("TENFOLD_LONG_TESTS") && machine != "cortex_a72" &&
+      machine != "rv64gcv_vlen256") {
+    GTEST_SKIP() << "a long test; set TENFOLD_LONG_TESTS";
+  }
   std::vector<KernelCase> cases = primitive_cases();
   const std::vector<loop::Kernel> kernels = take_kernels(cases);
   std::vector<KernelCase> want(cases.size());
@@ -165,16 +179,20 @@ TEST_P(Cross, primitives_give_this_machines_bits) {
     if (got.same(expected)) continue;
     for (int64_t i = 0; i < got.size(); ++i) {
       const bool complex = is_complex(got.dtype());
-      if (complex ? got.as_c128(i) == expected.as_c128(i)
-                  : is_float(got.dtype()) ? got.as_f64(i) == expected.as_f64(i)
-                                          : got.as_i64(i) == expected.as_i64(i)) {
+      if (complex                 ? got.as_c128(i) == expected.as_c128(i)
+          : is_float(got.dtype()) ? got.as_f64(i) == expected.as_f64(i)
+                                  : got.as_i64(i) == expected.as_i64(i)) {
         continue;
       }
-      if (!complex && is_float(got.dtype()) && std::isnan(got.as_f64(i)) && std::isnan(expected.as_f64(i))) continue;
+      if (!complex && is_float(got.dtype()) && std::isnan(got.as_f64(i)) &&
+          std::isnan(expected.as_f64(i)))
+        continue;
       std::string in;
       for (size_t a = 0; a + 1 < cases[k].buffers.size(); ++a) {
         const Literal& l = cases[k].buffers[a];
-        in += " " + (is_float(l.dtype()) ? std::to_string(l.as_f64(i)) : is_complex(l.dtype()) ? "?" : std::to_string(l.as_i64(i)));
+        in += " " + (is_float(l.dtype())     ? std::to_string(l.as_f64(i))
+                     : is_complex(l.dtype()) ? "?"
+                                             : std::to_string(l.as_i64(i)));
       }
       ADD_FAILURE() << kernels[k].name << in << " at " << i;
       break;

@@ -25,15 +25,14 @@ class Jit {
   // Runs all phases of kernel `k`; parallel phases in `pieces` calls.
   void run(size_t k, const std::vector<void*>& buffers, const std::vector<int64_t>& symbols = {},
            int pieces = 1) const;
-  void run(size_t k, const std::vector<Literal*>& buffers,
-           const std::vector<int64_t>& symbols = {}, int pieces = 1) const;
+  void run(size_t k, const std::vector<Literal*>& buffers, const std::vector<int64_t>& symbols = {},
+           int pieces = 1) const;
   using Phase = void (*)(void* const*, const int64_t*, int64_t, int64_t, void*);
   Phase phase(size_t k, size_t i) const;
   CompiledKernels code;
 
  private:
   void* handle_ = nullptr;
-  const std::vector<loop::Kernel>* kernels_ = nullptr;
   std::vector<std::vector<loop::Var>> symbols_;
 };
 

@@ -8,11 +8,12 @@
 namespace tenfold {
 namespace {
 
-void check(std::vector<KernelCase> cases, CodegenOptions options = {}) {
+void check(std::vector<KernelCase> cases, CodegenOptions options = {},
+           const std::string& target = "cpu") {
   std::vector<loop::Kernel> kernels;
   for (KernelCase& c : cases) kernels.push_back(std::move(c.kernel));
   Jit jit;
-  ASSERT_EQ(jit.build(kernels, "cpu", options), "");
+  ASSERT_EQ(jit.build(kernels, target, options), "");
   for (size_t k = 0; k < kernels.size(); ++k) {
     SCOPED_TRACE(kernels[k].name);
     const Status valid = loop::verify(kernels[k]);
@@ -29,9 +30,9 @@ void check(std::vector<KernelCase> cases, CodegenOptions options = {}) {
     jit.run(k, pg, cases[k].symbols);
     jit.run(k, ps, cases[k].symbols, 3);
     for (size_t i = 0; i < want.size(); ++i) {
-      EXPECT_TRUE(got[i].same(want[i]))
-          << kernels[k].params[i]->name << ": got " << got[i].str(64) << "\nwant " << want[i].str(64)
-          << "\n" << loop::print(kernels[k]);
+      EXPECT_TRUE(got[i].same(want[i])) << kernels[k].params[i]->name << ": got " << got[i].str(64)
+                                        << "\nwant " << want[i].str(64) << "\n"
+                                        << loop::print(kernels[k]);
       EXPECT_TRUE(split[i].same(want[i])) << "in three pieces: " << kernels[k].params[i]->name;
     }
   }
@@ -41,6 +42,13 @@ TEST(Kernels, give_the_interpreters_bits) { check(kernel_cases()); }
 TEST(Kernels, give_the_interpreters_bits_without_optimisation) {
   check(kernel_cases(), {.opt_level = 0});
 }
+#ifdef __x86_64__
+TEST(Kernels, give_the_interpreters_bits_with_avx2) {
+  std::vector<KernelCase> cases = kernel_cases();
+  for (uint64_t seed = 300; seed < 340; ++seed) cases.push_back(random_kernel(seed));
+  check(std::move(cases), {}, "cpu:haswell");
+}
+#endif
 TEST(Kernels, random_nests_give_the_interpreters_bits) {
   std::vector<KernelCase> cases;
   for (uint64_t seed = 1; seed <= 150; ++seed) cases.push_back(random_kernel(seed));

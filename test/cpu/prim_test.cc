@@ -34,13 +34,32 @@ constexpr Prim kAllPrims[] = {
 
 bool transcendental(Prim p) {
   switch (p) {
-    case Prim::Cbrt: case Prim::Exp: case Prim::Expm1: case Prim::Log: case Prim::Log1p:
-    case Prim::Logistic: case Prim::Sin: case Prim::Cos: case Prim::Tan: case Prim::Asin:
-    case Prim::Acos: case Prim::Atan: case Prim::Sinh: case Prim::Cosh: case Prim::Tanh:
-    case Prim::Asinh: case Prim::Acosh: case Prim::Atanh: case Prim::Erf: case Prim::Lgamma:
-    case Prim::Pow: case Prim::Atan2: case Prim::Rsqrt:
+    case Prim::Cbrt:
+    case Prim::Exp:
+    case Prim::Expm1:
+    case Prim::Log:
+    case Prim::Log1p:
+    case Prim::Logistic:
+    case Prim::Sin:
+    case Prim::Cos:
+    case Prim::Tan:
+    case Prim::Asin:
+    case Prim::Acos:
+    case Prim::Atan:
+    case Prim::Sinh:
+    case Prim::Cosh:
+    case Prim::Tanh:
+    case Prim::Asinh:
+    case Prim::Acosh:
+    case Prim::Atanh:
+    case Prim::Erf:
+    case Prim::Lgamma:
+    case Prim::Pow:
+    case Prim::Atan2:
+    case Prim::Rsqrt:
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -54,15 +73,17 @@ Literal operand(DType t, int64_t n, uint64_t seed, int which) {
     return l;
   }
   const double inf = INFINITY;
-  const std::vector<double> special = {0.0, -0.0, 1, -1, 0.5, -0.5, 2, 3, inf, -inf, NAN, 1e-40, -1e-40,
-                                       1e-310, 5e-324, 1e38, -1e38, 1e300, 2.5, -2.5, 1.5, 3.5,
-                                       0.99999997, 100, -100, 710, -745, 88.7, -103};
+  const std::vector<double> special = {0.0,   -0.0,  1,    -1,    0.5,    -0.5,   2,          3,
+                                       inf,   -inf,  NAN,  1e-40, -1e-40, 1e-310, 5e-324,     1e38,
+                                       -1e38, 1e300, 2.5,  -2.5,  1.5,    3.5,    0.99999997, 100,
+                                       -100,  710,   -745, 88.7,  -103};
   const int64_t ints[] = {0, 1, -1, 2, 3, 7, -8, 63, 64, 31, INT64_MIN, INT64_MAX, 5, -3};
   for (int64_t i = 0; i < n; ++i) {
     const uint64_t kind = r() % 4;
     if (is_integer(t)) {
-      int64_t v = kind == 0 ? ints[r() % 14] : kind == 1 ? static_cast<int64_t>(r() % 17) - 8
-                                                         : static_cast<int64_t>(r());
+      int64_t v = kind == 0   ? ints[r() % 14]
+                  : kind == 1 ? static_cast<int64_t>(r() % 17) - 8
+                              : static_cast<int64_t>(r());
       l.set_i64(i, v);
     } else {
       auto value = [&]() -> double {
@@ -71,12 +92,14 @@ Literal operand(DType t, int64_t n, uint64_t seed, int which) {
         const double u = static_cast<double>(static_cast<int64_t>(r())) * 0x1p-63;
         return k == 1 ? u : k == 2 ? u * 20 : std::ldexp(u, static_cast<int>(r() % 60) - 30);
       };
-      if (is_complex(t)) l.set_c128(i, {value(), value()});
+      if (is_complex(t))
+        l.set_c128(i, {value(), value()});
       else if (kind == 3 && byte_size(t) <= 4) {
         uint64_t bits = r();
         if (byte_size(t) == 1) bits &= (1u << bit_width(t)) - 1;
         memcpy(p + i * byte_size(t), &bits, static_cast<size_t>(byte_size(t)));
-      } else l.set_f64(i, value());
+      } else
+        l.set_f64(i, value());
     }
   }
   return l;
@@ -109,10 +132,13 @@ Kernel elementwise(Prim p, DType t, int64_t n, Form form) {
     b.for_("i", loop::int_const(n), body);
   } else {
     b.for_("io", loop::int_const((n + form.lanes - 1) / form.lanes), [&](Expr io) {
-      b.for_("ii", loop::int_const(form.lanes), [&](Expr ii) {
-        Expr i = io * loop::int_const(form.lanes) + ii;
-        b.if_(loop::lt(i, loop::int_const(n)), [&] { body(i); });
-      }, LoopKind::Vectorized);
+      b.for_(
+          "ii", loop::int_const(form.lanes),
+          [&](Expr ii) {
+            Expr i = io * loop::int_const(form.lanes) + ii;
+            b.if_(loop::lt(i, loop::int_const(n)), [&] { body(i); });
+          },
+          LoopKind::Vectorized);
     });
   }
   return k;
@@ -174,12 +200,14 @@ TEST_P(Prims, match_the_reference_scalar_and_vectorized) {
       std::string s;
       for (const Literal& l : in) {
         if (is_complex(l.dtype())) {
-          s += " (" + std::to_string(l.as_c128(i).real()) + "," + std::to_string(l.as_c128(i).imag()) + ")";
+          s += " (" + std::to_string(l.as_c128(i).real()) + "," +
+               std::to_string(l.as_c128(i).imag()) + ")";
         } else if (is_float(l.dtype())) {
           char b[64];
           snprintf(b, sizeof b, " %a", l.as_f64(i));
           s += b;
-        } else s += " " + std::to_string(l.as_i64(i));
+        } else
+          s += " " + std::to_string(l.as_i64(i));
       }
       return s;
     };
@@ -195,8 +223,10 @@ TEST_P(Prims, match_the_reference_scalar_and_vectorized) {
         };
         const double scale = std::hypot(b.real(), b.imag());
         // Exponentials of numbers in the hundreds carry their argument's error many times over.
-        if (!std::isfinite(scale) || (t == DType::C128 && (scale > 1e200 || scale < 1e-200))) continue;
-        if (p == Prim::Pow && std::isnan(std::abs(in[0].as_c128(i)) + std::abs(in[1].as_c128(i)))) continue;
+        if (!std::isfinite(scale) || (t == DType::C128 && (scale > 1e200 || scale < 1e-200)))
+          continue;
+        if (p == Prim::Pow && std::isnan(std::abs(in[0].as_c128(i)) + std::abs(in[1].as_c128(i))))
+          continue;
         if (!near(a.real(), b.real(), scale) || !near(a.imag(), b.imag(), scale)) {
           ++bad;
           ADD_FAILURE() << operands(i) << ": got (" << a.real() << ", " << a.imag() << ") want ("
@@ -218,7 +248,8 @@ TEST_P(Prims, match_the_reference_scalar_and_vectorized) {
       }
       const auto w = static_cast<size_t>(byte_size(want.dtype()));
       if (memcmp(got.bytes() + i * w, want.bytes() + i * w, w) != 0) {
-        if (is_float(want.dtype()) && std::isnan(got.as_f64(i)) && std::isnan(want.as_f64(i))) continue;
+        if (is_float(want.dtype()) && std::isnan(got.as_f64(i)) && std::isnan(want.as_f64(i)))
+          continue;
         if (is_complex(want.dtype())) {
           const auto a = got.as_c128(i), b = want.as_c128(i);
           auto eq = [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); };
@@ -228,11 +259,14 @@ TEST_P(Prims, match_the_reference_scalar_and_vectorized) {
         }
         // Formats without NaN make it a zero of the NaN's own sign, which nothing defines.
         if (is_float(t) && bit_width(t) < 8 && got.as_f64(i) == want.as_f64(i)) continue;
-        if (is_complex(t) && p == Prim::Abs && ulp_distance(got.as_f64(i), want.as_f64(i), want.dtype()) <= 1) continue;
+        if (is_complex(t) && p == Prim::Abs &&
+            ulp_distance(got.as_f64(i), want.as_f64(i), want.dtype()) <= 1)
+          continue;
         ++bad;
         if (is_complex(want.dtype())) {
-          ADD_FAILURE() << operands(i) << ": got " << got.as_c128(i).real() << "," << got.as_c128(i).imag()
-                        << " want " << want.as_c128(i).real() << "," << want.as_c128(i).imag();
+          ADD_FAILURE() << operands(i) << ": got " << got.as_c128(i).real() << ","
+                        << got.as_c128(i).imag() << " want " << want.as_c128(i).real() << ","
+                        << want.as_c128(i).imag();
         } else if (is_float(want.dtype())) {
           char b[128];
           snprintf(b, sizeof b, "got %a want %a", got.as_f64(i), want.as_f64(i));
@@ -248,11 +282,13 @@ TEST_P(Prims, match_the_reference_scalar_and_vectorized) {
 INSTANTIATE_TEST_SUITE_P(, Prims,
                          testing::Values(DType::Bool, DType::I4, DType::I8, DType::I16, DType::I32,
                                          DType::I64, DType::U2, DType::U8, DType::U16, DType::U32,
-                                         DType::U64, DType::F4E2M1FN, DType::F6E3M2FN, DType::F8E3M4,
-                                         DType::F8E4M3FN, DType::F8E4M3FNUZ, DType::F8E5M2,
-                                         DType::F8E8M0FNU, DType::BF16, DType::F16, DType::F32,
-                                         DType::F64, DType::C64, DType::C128),
-                         [](const auto& i) { return "t" + std::to_string(static_cast<int>(i.param)); });
+                                         DType::U64, DType::F4E2M1FN, DType::F6E3M2FN,
+                                         DType::F8E3M4, DType::F8E4M3FN, DType::F8E4M3FNUZ,
+                                         DType::F8E5M2, DType::F8E8M0FNU, DType::BF16, DType::F16,
+                                         DType::F32, DType::F64, DType::C64, DType::C128),
+                         [](const auto& i) {
+                           return "t" + std::to_string(static_cast<int>(i.param));
+                         });
 
 }  // namespace
 }  // namespace tenfold

@@ -10,7 +10,8 @@ namespace tenfold {
 extern const Backend backend_cpu;
 const Backend backend_cpu = {
     .name = "cpu",
-    .summary = "native code by LLVM for x86-64 (AVX2, AVX-512), AArch64 (NEON) and RISC-V (RVV 1.0)",
+    .summary =
+        "native code by LLVM for x86-64 (AVX2, AVX-512), AArch64 (NEON) and RISC-V (RVV 1.0)",
     .targets = cpu::target_names,
     .parse_target = cpu::parse_target,
     .compile = cpu::compile_kernels,

@@ -91,8 +91,9 @@ void optimise(llvm::Module& m, llvm::TargetMachine& tm, int level) {
     f.addPass(llvm::SimplifyCFGPass());
     f.addPass(llvm::InstCombinePass());
     if (level >= 2) {
-      f.addPass(llvm::createFunctionToLoopPassAdaptor(
-          llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true, /*UseBlockFrequencyInfo=*/false));
+      f.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()),
+                                                      /*UseMemorySSA=*/true,
+                                                      /*UseBlockFrequencyInfo=*/false));
       f.addPass(llvm::EarlyCSEPass(true));
       f.addPass(llvm::InstCombinePass());
     }
@@ -104,7 +105,8 @@ void optimise(llvm::Module& m, llvm::TargetMachine& tm, int level) {
   }
 }
 
-Status emit(llvm::Module& m, llvm::TargetMachine& tm, llvm::CodeGenFileType type, std::string* out) {
+Status emit(llvm::Module& m, llvm::TargetMachine& tm, llvm::CodeGenFileType type,
+            std::string* out) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream os(bytes);
   llvm::legacy::PassManager pm;

@@ -1,6 +1,6 @@
-// Primitives on complex numbers. Add, Sub, Mul, Neg are the plain formulas, one IEEE operation each.
-// The rest is computed in f64: division and modulus in vectors, the functions lane after lane by
-// internal functions of the module.
+// Primitives on complex numbers. Add, Sub, Mul, Neg are the plain formulas, one IEEE operation
+// each. The rest is computed in f64: division and modulus in vectors, the functions lane after lane
+// by internal functions of the module.
 #include "backends/cpu/complex.h"
 
 #include <limits>
@@ -65,11 +65,9 @@ Z divide(Z n, Z d) {
   V dinf = (is_inf(c) | is_inf(e)) & finite(a) & finite(b);
   V uc = unit_if_inf(c), ue = unit_if_inf(e);
   V r2 = select(zero_den, inf_c * a,
-                select(ninf, (ua * c + ub * e) * kInf,
-                       select(dinf, (a * uc + b * ue) * 0.0, re)));
+                select(ninf, (ua * c + ub * e) * kInf, select(dinf, (a * uc + b * ue) * 0.0, re)));
   V i2 = select(zero_den, inf_c * b,
-                select(ninf, (ub * c - ua * e) * kInf,
-                       select(dinf, (b * uc - a * ue) * 0.0, im)));
+                select(ninf, (ub * c - ua * e) * kInf, select(dinf, (b * uc - a * ue) * 0.0, im)));
   return {select(lost, r2, re), select(lost, i2, im)};
 }
 
@@ -127,9 +125,12 @@ Z csqrt(Z z) {
   re = select(yinf, constant(re, kInf), re);
   im = select(yinf, z.y, im);
   V xinf = is_inf(z.x) & ~yinf;
-  re = select(xinf, select(z.x < 0.0, select(is_nan(z.y), z.y, constant(re, 0)), constant(re, kInf)), re);
-  im = select(xinf, select(z.x < 0.0, copysign(constant(im, kInf), z.y),
-                           select(is_nan(z.y), z.y, copysign(constant(im, 0), z.y))), im);
+  re = select(xinf,
+              select(z.x < 0.0, select(is_nan(z.y), z.y, constant(re, 0)), constant(re, kInf)), re);
+  im = select(xinf,
+              select(z.x < 0.0, copysign(constant(im, kInf), z.y),
+                     select(is_nan(z.y), z.y, copysign(constant(im, 0), z.y))),
+              im);
   return {re, im};
 }
 
@@ -292,30 +293,54 @@ Z catan2(Z y, Z x) {
 
 Z function(Prim p, Z z, Z w) {
   switch (p) {
-    case Prim::Sign: return csign(z);
-    case Prim::Sqrt: return csqrt(z);
-    case Prim::Rsqrt: return crsqrt(z);
-    case Prim::Cbrt: return ccbrt(z);
-    case Prim::Exp: return cexp(z);
-    case Prim::Expm1: return cexpm1(z);
-    case Prim::Log: return clog(z);
-    case Prim::Log1p: return clog1p(z);
-    case Prim::Logistic: return clogistic(z);
-    case Prim::Sinh: return csinh(z);
-    case Prim::Cosh: return ccosh(z);
-    case Prim::Tanh: return ctanh(z);
-    case Prim::Sin: return times_minus_i(csinh(times_i(z)));
-    case Prim::Cos: return ccosh(times_i(z));
-    case Prim::Tan: return times_minus_i(ctanh(times_i(z)));
-    case Prim::Asin: return casin(z);
-    case Prim::Acos: return cacos(z);
-    case Prim::Acosh: return cacosh(z);
-    case Prim::Atanh: return catanh(z);
-    case Prim::Asinh: return times_minus_i(casin(times_i(z)));
-    case Prim::Atan: return times_minus_i(catanh(times_i(z)));
-    case Prim::Pow: return cpow(z, w);
-    case Prim::Atan2: return catan2(z, w);
-    default: break;
+    case Prim::Sign:
+      return csign(z);
+    case Prim::Sqrt:
+      return csqrt(z);
+    case Prim::Rsqrt:
+      return crsqrt(z);
+    case Prim::Cbrt:
+      return ccbrt(z);
+    case Prim::Exp:
+      return cexp(z);
+    case Prim::Expm1:
+      return cexpm1(z);
+    case Prim::Log:
+      return clog(z);
+    case Prim::Log1p:
+      return clog1p(z);
+    case Prim::Logistic:
+      return clogistic(z);
+    case Prim::Sinh:
+      return csinh(z);
+    case Prim::Cosh:
+      return ccosh(z);
+    case Prim::Tanh:
+      return ctanh(z);
+    case Prim::Sin:
+      return times_minus_i(csinh(times_i(z)));
+    case Prim::Cos:
+      return ccosh(times_i(z));
+    case Prim::Tan:
+      return times_minus_i(ctanh(times_i(z)));
+    case Prim::Asin:
+      return casin(z);
+    case Prim::Acos:
+      return cacos(z);
+    case Prim::Acosh:
+      return cacosh(z);
+    case Prim::Atanh:
+      return catanh(z);
+    case Prim::Asinh:
+      return times_minus_i(casin(times_i(z)));
+    case Prim::Atan:
+      return times_minus_i(catanh(times_i(z)));
+    case Prim::Pow:
+      return cpow(z, w);
+    case Prim::Atan2:
+      return catan2(z, w);
+    default:
+      break;
   }
   TF_CHECK(false, "complex primitive " + std::string(name(p)));
 }
@@ -384,16 +409,26 @@ Val complex_prim(Gen& g, Prim p, DType t, const std::vector<Val>& args) {
     v = a[1].im;
   }
   switch (p) {
-    case Prim::Real: return Val(x);
-    case Prim::Imag: return Val(y);
-    case Prim::Neg: return {-x, -y};
-    case Prim::Add: return {x + u, y + v};
-    case Prim::Sub: return {x - u, y - v};
-    case Prim::Mul: return {x * u - y * v, x * v + y * u};
-    case Prim::Fma: return {x * u - y * v + a[2].re, x * v + y * u + a[2].im};
-    case Prim::Eq: return Val(eq(x, u) & eq(y, v));
-    case Prim::Ne: return Val(ne(x, u) | ne(y, v));
-    default: break;
+    case Prim::Real:
+      return Val(x);
+    case Prim::Imag:
+      return Val(y);
+    case Prim::Neg:
+      return {-x, -y};
+    case Prim::Add:
+      return {x + u, y + v};
+    case Prim::Sub:
+      return {x - u, y - v};
+    case Prim::Mul:
+      return {x * u - y * v, x * v + y * u};
+    case Prim::Fma:
+      return {x * u - y * v + a[2].re, x * v + y * u + a[2].im};
+    case Prim::Eq:
+      return Val(eq(x, u) & eq(y, v));
+    case Prim::Ne:
+      return Val(ne(x, u) | ne(y, v));
+    default:
+      break;
   }
   const bool single = t == DType::C64;
   auto wide = [&](V w) { return convert_fp(w, g.f64()); };

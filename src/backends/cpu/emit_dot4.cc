@@ -34,8 +34,8 @@ V KernelEmitter::load_four(const Expr& e) {
   V off = a.kind == Address::Kind::Linear ? lane_iota(a.stride, 32) : a.offsets;
   llvm::Value* ptrs = b.CreateInBoundsGEP(b.getInt8Ty(), a.base.v, off.v);
   V all = m ? m : full_mask(w);
-  return g_.wrap(annotate(
-      b.CreateMaskedGather(vt, ptrs, align, all.v, llvm::Constant::getNullValue(vt)), st));
+  return g_.wrap(
+      annotate(b.CreateMaskedGather(vt, ptrs, align, all.v, llvm::Constant::getNullValue(vt)), st));
 }
 
 namespace {
@@ -80,7 +80,8 @@ V dot(Gen& g, V acc, V x, V y, bool signed_x, bool signed_y) {
     llvm::Type* bytes = g.vec(g.int_type(8), 16);
     return g.wrap(g.b.CreateIntrinsic(
         signed_x ? llvm::Intrinsic::aarch64_neon_sdot : llvm::Intrinsic::aarch64_neon_udot,
-        {acc.type(), bytes}, {acc.v, g.b.CreateBitCast(x.v, bytes), g.b.CreateBitCast(y.v, bytes)}));
+        {acc.type(), bytes},
+        {acc.v, g.b.CreateBitCast(x.v, bytes), g.b.CreateBitCast(y.v, bytes)}));
   }
   return spelled_out(acc, x, y, signed_x, signed_y);
 }

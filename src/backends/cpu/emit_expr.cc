@@ -53,7 +53,8 @@ V KernelEmitter::index_op(Prim p, V a, V b, bool is_index, bool nonnegative) {
       if (cb && cb->isZero()) return b;
       g_.unify(a, b);
       return g_.wrap(B.CreateMul(a.v, b.v, "", false, is_index));
-    default: break;
+    default:
+      break;
   }
   const bool div = p == Prim::FloorDiv;
   if (cb && cb->isOne()) return div ? a : constant_i(a, 0);
@@ -67,8 +68,7 @@ V KernelEmitter::index_op(Prim p, V a, V b, bool is_index, bool nonnegative) {
   V r = g_.wrap(B.CreateSRem(a.v, b.v));
   V negative = r < constant_i(r, 0);
   if (!div) return select(negative, r + b, r);
-  return g_.wrap(B.CreateSDiv(a.v, b.v)) -
-         resize(negative, 64, false);
+  return g_.wrap(B.CreateSDiv(a.v, b.v)) - resize(negative, 64, false);
 }
 
 bool KernelEmitter::lin(const Expr& e, Lin* out) {
@@ -168,12 +168,18 @@ Val KernelEmitter::compare_lanes(const Expr& e) {
   V steps = lane_iota(s, bits);
   V rhs = g_.splat(resize(bound, bits, true), width());
   switch (e->prim) {
-    case Prim::Lt: return Val(steps < rhs);
-    case Prim::Le: return Val(steps <= rhs);
-    case Prim::Gt: return Val(steps > rhs);
-    case Prim::Ge: return Val(steps >= rhs);
-    case Prim::Eq: return Val(eq(steps, rhs));
-    default: return Val(ne(steps, rhs));
+    case Prim::Lt:
+      return Val(steps < rhs);
+    case Prim::Le:
+      return Val(steps <= rhs);
+    case Prim::Gt:
+      return Val(steps > rhs);
+    case Prim::Ge:
+      return Val(steps >= rhs);
+    case Prim::Eq:
+      return Val(eq(steps, rhs));
+    default:
+      return Val(ne(steps, rhs));
   }
 }
 
@@ -232,7 +238,8 @@ Val KernelEmitter::guard(const Expr& e) {
 
 Val KernelEmitter::eval_node(const Expr& e) {
   switch (e->kind) {
-    case EK::Const: return emit_const(g_, e->dtype, e->i, e->f, e->f2);
+    case EK::Const:
+      return emit_const(g_, e->dtype, e->i, e->f, e->f2);
     case EK::Var: {
       if (lanes_ && e->var.get() == lanes_->facts->lane) {
         Lin l;
@@ -246,25 +253,39 @@ Val KernelEmitter::eval_node(const Expr& e) {
       }
       return it->second[it->second.size() > 1 ? piece_ : 0];
     }
-    case EK::Load: return load(e);
-    case EK::Guard: return guard(e);
-    case EK::Cast: return emit_cast(g_, eval(e->args[0]), e->args[0]->dtype, e->dtype);
-    case EK::Bitcast: return emit_bitcast(g_, eval(e->args[0]), e->args[0]->dtype, e->dtype);
-    case EK::Op: break;
+    case EK::Load:
+      return load(e);
+    case EK::Guard:
+      return guard(e);
+    case EK::Cast:
+      return emit_cast(g_, eval(e->args[0]), e->args[0]->dtype, e->dtype);
+    case EK::Bitcast:
+      return emit_bitcast(g_, eval(e->args[0]), e->args[0]->dtype, e->dtype);
+    case EK::Op:
+      break;
   }
   const DType t = e->args[e->prim == Prim::Select ? 1 : 0]->dtype;
   if (t == DType::I64 && e->args.size() == 2) {
     switch (e->prim) {
-      case Prim::Lt: case Prim::Le: case Prim::Gt: case Prim::Ge: case Prim::Eq: case Prim::Ne:
+      case Prim::Lt:
+      case Prim::Le:
+      case Prim::Gt:
+      case Prim::Ge:
+      case Prim::Eq:
+      case Prim::Ne:
         if (varying(e)) {
           if (Val v = compare_lanes(e); v.re) return v;
         }
         break;
-      case Prim::Add: case Prim::Sub: case Prim::Mul: case Prim::FloorDiv: case Prim::FloorMod: {
+      case Prim::Add:
+      case Prim::Sub:
+      case Prim::Mul:
+      case Prim::FloorDiv:
+      case Prim::FloorMod: {
         Lin l;
         if (varying(e) && !e->has_load && width() > 1 && lin(e, &l)) {
-          V steps = l.dynamic ? g_.splat(l.dynamic, width()) * lane_iota(1, 64)
-                              : lane_iota(l.stride, 64);
+          V steps =
+              l.dynamic ? g_.splat(l.dynamic, width()) * lane_iota(1, 64) : lane_iota(l.stride, 64);
           if (l.dynamic && l.stride != 0) steps = steps + lane_iota(l.stride, 64);
           return Val(g_.splat(l.base, width()) + steps);
         }
@@ -272,16 +293,18 @@ Val KernelEmitter::eval_node(const Expr& e) {
           const Interval n = facts_.range(e->args[0]), d = facts_.range(e->args[1]);
           if (d.lo < 1) break;
           V a = scalar(e->args[0]), b = scalar(e->args[1]);
-          if (n.lo >= 0 && n.hi < INT32_MAX && d.hi < INT32_MAX && !llvm::isa<llvm::Constant>(a.v)) {
-            return Val(resize(index_op(e->prim, resize(a, 32, false), resize(b, 32, false), false,
-                                       true),
-                              64, false));
+          if (n.lo >= 0 && n.hi < INT32_MAX && d.hi < INT32_MAX &&
+              !llvm::isa<llvm::Constant>(a.v)) {
+            return Val(
+                resize(index_op(e->prim, resize(a, 32, false), resize(b, 32, false), false, true),
+                       64, false));
           }
           return Val(index_op(e->prim, a, b, !e->has_load, n.lo >= 0));
         }
         return Val(index_op(e->prim, scalar(e->args[0]), scalar(e->args[1]), !e->has_load, false));
       }
-      default: break;
+      default:
+        break;
     }
   }
   std::vector<Val> args;
@@ -305,15 +328,18 @@ KernelEmitter::Address KernelEmitter::address(const Buffer& buf, const std::vect
     }
     add(base, index_op(Prim::Mul, l.base, s, true, true));
     if (l.stride != 0) {
-      if (auto* c = llvm::dyn_cast<llvm::ConstantInt>(s.v)) a.stride += l.stride * c->getSExtValue();
-      else add(a.dynamic, index_op(Prim::Mul, g_.wrap(g_.b.getInt64(l.stride)), s, true, true));
+      if (auto* c = llvm::dyn_cast<llvm::ConstantInt>(s.v))
+        a.stride += l.stride * c->getSExtValue();
+      else
+        add(a.dynamic, index_op(Prim::Mul, g_.wrap(g_.b.getInt64(l.stride)), s, true, true));
     }
     if (l.dynamic) add(a.dynamic, index_op(Prim::Mul, l.dynamic, s, true, true));
   }
   if (st.lane_private) {
     V n = g_.wrap(g_.b.getInt64(lanes_->extent));
     base = index_op(Prim::Mul, base, n, true, true);
-    base = index_op(Prim::Add, base, g_.wrap(g_.b.getInt64(lanes_->pieces[piece_].start)), true, true);
+    base =
+        index_op(Prim::Add, base, g_.wrap(g_.b.getInt64(lanes_->pieces[piece_].start)), true, true);
     a.stride = a.stride * lanes_->extent + 1;
     if (a.dynamic) a.dynamic = index_op(Prim::Mul, a.dynamic, n, true, true);
     if (scattered) scattered = index_op(Prim::Mul, scattered, n, true, true);
@@ -398,9 +424,12 @@ V KernelEmitter::load_part(const Address& a, llvm::Type* mem, int scale, int par
       for (int i = 0; i < w; ++i) {
         const int64_t e = i * s;
         const int64_t from = std::min(e / w, s - 1);
-        if (from < k) pick.push_back(k == 1 ? static_cast<int>(e) : i);
-        else if (from == k) pick.push_back(static_cast<int>(w + e - at));
-        else pick.push_back(-1);
+        if (from < k)
+          pick.push_back(k == 1 ? static_cast<int>(e) : i);
+        else if (from == k)
+          pick.push_back(static_cast<int>(w + e - at));
+        else
+          pick.push_back(-1);
       }
       r = g_.wrap(b.CreateShuffleVector(r.v, l.v, pick));
     }
@@ -409,8 +438,8 @@ V KernelEmitter::load_part(const Address& a, llvm::Type* mem, int scale, int par
   V off = a.kind == Address::Kind::Linear ? lane_iota(s, 32) : a.offsets;
   llvm::Value* ptrs = b.CreateInBoundsGEP(mem, base.v, off.v);
   V all = m ? m : full_mask(w);
-  return g_.wrap(annotate(
-      b.CreateMaskedGather(vt, ptrs, align, all.v, llvm::Constant::getNullValue(vt)), st));
+  return g_.wrap(
+      annotate(b.CreateMaskedGather(vt, ptrs, align, all.v, llvm::Constant::getNullValue(vt)), st));
 }
 
 void KernelEmitter::store_part(const Address& a, V value, int scale, int part, int part_bytes,
@@ -445,8 +474,10 @@ void KernelEmitter::store_part(const Address& a, V value, int scale, int part, i
       value = g_.wrap(b.CreateShuffleVector(value.v, reverse));
       if (m) m = g_.wrap(b.CreateShuffleVector(m.v, reverse));
     }
-    if (m) annotate(b.CreateMaskedStore(value.v, base.v, align, m.v), st);
-    else annotate(b.CreateAlignedStore(value.v, base.v, align), st);
+    if (m)
+      annotate(b.CreateMaskedStore(value.v, base.v, align, m.v), st);
+    else
+      annotate(b.CreateAlignedStore(value.v, base.v, align), st);
     return;
   }
   V off = a.kind == Address::Kind::Linear ? lane_iota(s, 32) : a.offsets;

@@ -20,6 +20,7 @@ using EK = loop::ExprNode::Kind;
 namespace {
 constexpr int64_t kMaxUnrolledWeight = 60000;
 constexpr int64_t kSharedFrameBytes = 8192;
+constexpr int64_t kSmallBody = 40;  // expression nodes
 constexpr int64_t kFar = INT64_MAX / 4;
 
 Expr rounded_bytes(const loop::BufferDef& b) {
@@ -110,15 +111,16 @@ void KernelEmitter::declare_params(llvm::Function* fn) {
   llvm::Value* bufs = fn->getArg(0);
   llvm::Value* syms = fn->getArg(1);
   for (size_t i = 0; i < k_.symbols.size(); ++i) {
-    auto* l = b.CreateAlignedLoad(b.getInt64Ty(), b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), syms, i),
-                                  llvm::Align(8), k_.symbols[i]->name);
+    auto* l =
+        b.CreateAlignedLoad(b.getInt64Ty(), b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), syms, i),
+                            llvm::Align(8), k_.symbols[i]->name);
     l->setMetadata(llvm::LLVMContext::MD_invariant_load, empty);
     l->setMetadata(llvm::LLVMContext::MD_noundef, empty);
     const Var& s = *k_.symbols[i];
     if (s.min <= s.max && s.max < INT64_MAX && s.min > INT64_MIN) {
       llvm::MDBuilder md(ctx);
-      l->setMetadata(llvm::LLVMContext::MD_range,
-                     md.createRange(llvm::APInt(64, s.min, true), llvm::APInt(64, s.max + 1, true)));
+      l->setMetadata(llvm::LLVMContext::MD_range, md.createRange(llvm::APInt(64, s.min, true),
+                                                                 llvm::APInt(64, s.max + 1, true)));
     }
     vars_[k_.symbols[i].get()] = {Val(g_.wrap(l))};
   }
@@ -233,12 +235,18 @@ void KernelEmitter::body(const Body& b) {
 void KernelEmitter::stmt(const Stmt& s) {
   memo_clear();
   switch (s.kind) {
-    case SK::For: return for_loop(s);
-    case SK::While: return while_loop(s);
-    case SK::If: return if_stmt(s);
-    case SK::Let: return let(s);
-    case SK::Alloc: return alloc(s);
-    case SK::Store: return store(s);
+    case SK::For:
+      return for_loop(s);
+    case SK::While:
+      return while_loop(s);
+    case SK::If:
+      return if_stmt(s);
+    case SK::Let:
+      return let(s);
+    case SK::Alloc:
+      return alloc(s);
+    case SK::Store:
+      return store(s);
     case SK::Intrinsic:
       if (s.name == "prefetch") return prefetch(s);
       if (s.name == "dot4_u8s8") return dot4(s, false, true);
@@ -260,7 +268,8 @@ void KernelEmitter::for_loop(const Stmt& s) {
     case LoopKind::Unrolled:
       if (fixed && weight(s.body) * extent <= kMaxUnrolledWeight) return unrolled_loop(s, extent);
       break;
-    default: break;
+    default:
+      break;
   }
   serial_loop(s, scalar(s.begin), scalar(s.extent));
 }
@@ -268,15 +277,17 @@ void KernelEmitter::for_loop(const Stmt& s) {
 void KernelEmitter::serial_loop(const Stmt& s, V begin, V extent) {
   auto& b = g_.b;
   const Interval br = facts_.range(s.begin), er = facts_.range(s.extent);
-  facts_.ranges[s.var.get()] = {
-      br.lo, br.hi > kFar || er.hi > kFar ? INT64_MAX : br.hi + er.hi - 1};
+  facts_.ranges[s.var.get()] = {br.lo,
+                                br.hi > kFar || er.hi > kFar ? INT64_MAX : br.hi + er.hi - 1};
   loops_.push_back(s.var.get());
   auto* before = b.GetInsertBlock();
   auto* loop = llvm::BasicBlock::Create(g_.ctx, s.var->name, fn_);
   auto* exit = llvm::BasicBlock::Create(g_.ctx, s.var->name + ".end", fn_);
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent.v);
-  if (known && known->getSExtValue() >= 1) b.CreateBr(loop);
-  else b.CreateCondBr(b.CreateICmpSGT(extent.v, b.getInt64(0)), loop, exit);
+  if (known && known->getSExtValue() >= 1)
+    b.CreateBr(loop);
+  else
+    b.CreateCondBr(b.CreateICmpSGT(extent.v, b.getInt64(0)), loop, exit);
   b.SetInsertPoint(loop);
   llvm::PHINode* i = b.CreatePHI(b.getInt64Ty(), 2, s.var->name);
   i->addIncoming(b.getInt64(0), before);
@@ -298,8 +309,10 @@ void KernelEmitter::unrolled_loop(const Stmt& s, int64_t extent) {
   loops_.push_back(s.var.get());
   for (int64_t i = 0; i < extent; ++i) {
     vars_[s.var.get()] = {Val(index_op(Prim::Add, begin, g_.wrap(g_.b.getInt64(i)), true, true))};
-    if (fixed) facts_.constants[s.var.get()] = first + i;
-    else facts_.ranges[s.var.get()] = {br.lo, br.hi == INT64_MAX ? INT64_MAX : br.hi + i};
+    if (fixed)
+      facts_.constants[s.var.get()] = first + i;
+    else
+      facts_.ranges[s.var.get()] = {br.lo, br.hi == INT64_MAX ? INT64_MAX : br.hi + i};
     body(s.body);
   }
   facts_.constants.erase(s.var.get());
@@ -360,36 +373,88 @@ void KernelEmitter::vector_loop(const Stmt& s, int64_t extent) {
   lanes_ = &lanes;
   const Body* todo = &s.body;
   llvm::BasicBlock* slow = nullptr;
-  // A tail's guard where masked memory is dear: all lanes or one by one.
-  if (!g_.machine.masked_memory && s.body.size() == 1 && s.body[0]->kind == SK::If &&
-      s.body[0]->else_body.empty() && facts.varying(s.body[0]->cond) &&
-      !s.body[0]->cond->has_load) {
-    V all;
-    for (piece_ = 0; piece_ < static_cast<int>(lanes.pieces.size()); ++piece_) {
-      V m = g_.splat(condition(s.body[0]->cond), width());
-      V a = m.is_vector() ? g_.wrap(g_.b.CreateAndReduce(m.v)) : m;
-      all = all ? all & a : a;
+  // A tail's guard around the whole body: when all lanes are in, a plain body without masks; else
+  // lanes under masks, or one by one where masked memory is dear. A large body is not worth two
+  // copies: its masks cost nothing beside it.
+  const bool guarded = s.body.size() == 1 && s.body[0]->kind == SK::If &&
+                       s.body[0]->else_body.empty() && facts.varying(s.body[0]->cond) &&
+                       !s.body[0]->cond->has_load;
+  if (guarded && (!g_.machine.masked_memory || weight(s.body[0]->body) <= kSmallBody)) {
+    V all = all_lanes(s.body[0]->cond);
+    if (!all && !g_.machine.masked_memory) {
+      for (piece_ = 0; piece_ < static_cast<int>(lanes.pieces.size()); ++piece_) {
+        V m = g_.splat(condition(s.body[0]->cond), width());
+        V a = m.is_vector() ? g_.wrap(g_.b.CreateAndReduce(m.v)) : m;
+        all = all ? all & a : a;
+      }
+      piece_ = 0;
     }
-    piece_ = 0;
-    auto* fast = llvm::BasicBlock::Create(g_.ctx, "all_lanes", fn_);
-    slow = llvm::BasicBlock::Create(g_.ctx, "some_lanes", fn_);
-    g_.b.CreateCondBr(all.v, fast, slow);
-    g_.b.SetInsertPoint(fast);
-    todo = &s.body[0]->body;
+    if (all) {
+      auto* fast = llvm::BasicBlock::Create(g_.ctx, "all_lanes", fn_);
+      slow = llvm::BasicBlock::Create(g_.ctx, "some_lanes", fn_);
+      g_.b.CreateCondBr(all.v, fast, slow);
+      g_.b.SetInsertPoint(fast);
+      todo = &s.body[0]->body;
+    }
   }
   body(*todo);
+  memo_clear();
+  llvm::BasicBlock* join = nullptr;
+  if (slow) {
+    join = llvm::BasicBlock::Create(g_.ctx, "lanes.end", fn_);
+    g_.b.CreateBr(join);
+    g_.b.SetInsertPoint(slow);
+    if (g_.machine.masked_memory) body(s.body);
+  }
   lanes_ = nullptr;
   piece_ = 0;
   loops_.resize(facts_lanes_begin);
   memo_clear();
   if (slow) {
-    auto* join = llvm::BasicBlock::Create(g_.ctx, "lanes.end", fn_);
-    g_.b.CreateBr(join);
-    g_.b.SetInsertPoint(slow);
-    serial_loop(s, lanes.begin, scalar(s.extent));
+    if (!g_.machine.masked_memory) serial_loop(s, lanes.begin, scalar(s.extent));
     g_.b.CreateBr(join);
     g_.b.SetInsertPoint(join);
   }
+}
+
+// Whether a condition holds in every lane, as a scalar, when that can be told from the first and
+// the last one: comparisons of numbers that step evenly. Null otherwise.
+V KernelEmitter::all_lanes(const Expr& c) {
+  if (!varying(c)) return condition(c);
+  if (c->kind != EK::Op || c->args.size() != 2) return {};
+  if (c->prim == Prim::And) {
+    V a = all_lanes(c->args[0]);
+    V b = a ? all_lanes(c->args[1]) : V{};
+    return b ? a & b : V{};
+  }
+  const bool less = c->prim == Prim::Lt || c->prim == Prim::Le;
+  if ((!less && c->prim != Prim::Gt && c->prim != Prim::Ge) || c->args[0]->dtype != DType::I64) {
+    return {};
+  }
+  // Divisions step evenly within one register only.
+  std::function<bool(const Expr&)> even = [&](const Expr& e) {
+    if (!varying(e)) return true;
+    if (e->kind == EK::Var) {
+      auto l = facts_.lets.find(e->var.get());
+      return l == facts_.lets.end() || even(l->second);
+    }
+    if (e->kind != EK::Op ||
+        (e->prim != Prim::Add && e->prim != Prim::Sub && e->prim != Prim::Mul)) {
+      return false;
+    }
+    return even(e->args[0]) && even(e->args[1]);
+  };
+  Lin a, b;
+  if (!even(c->args[0]) || !even(c->args[1]) || !lin(c->args[0], &a) || !lin(c->args[1], &b) ||
+      a.dynamic || b.dynamic) {
+    return {};
+  }
+  // The lane where it fails first.
+  const int64_t step = a.stride - b.stride;
+  const int64_t lane = (step > 0) == less ? lanes_->extent - 1 : 0;
+  V x = index_op(Prim::Add, a.base, g_.wrap(g_.b.getInt64(a.stride * lane)), true, true);
+  V y = index_op(Prim::Add, b.base, g_.wrap(g_.b.getInt64(b.stride * lane)), true, true);
+  return emit_prim(g_, c->prim, DType::I64, {Val(x), Val(y)}).re;
 }
 
 void KernelEmitter::while_loop(const Stmt& s) {
@@ -505,8 +570,8 @@ void KernelEmitter::alloc(const Stmt& s) {
                                         " depends on more than the kernel's symbols");
       }
     }
-    V base = g_.wrap(g_.b.CreateInBoundsGEP(g_.b.getInt8Ty(), workspace_.v,
-                                            scalar(known->second).v, buf->name));
+    V base = g_.wrap(
+        g_.b.CreateInBoundsGEP(g_.b.getInt8Ty(), workspace_.v, scalar(known->second).v, buf->name));
     buffers_[buf.get()] = storage_of(buf, base);
     return;
   }
@@ -607,11 +672,17 @@ void KernelEmitter::reduce_store(const Stmt& s, Prim p) {
   auto combine = [&](Val& into, Val v) { into = into.re ? emit_prim(g_, p, t, {into, v}) : v; };
   auto identity = [&]() -> Val {
     switch (p) {
-      case Prim::Add: return emit_const(g_, t, 0, -0.0, -0.0);
-      case Prim::Mul: return emit_const(g_, t, 1, 1.0, 0.0);
-      case Prim::Or: case Prim::Xor: return emit_const(g_, t, 0, 0, 0);
-      case Prim::And: return emit_const(g_, t, -1, 0, 0);
-      default: break;
+      case Prim::Add:
+        return emit_const(g_, t, 0, -0.0, -0.0);
+      case Prim::Mul:
+        return emit_const(g_, t, 1, 1.0, 0.0);
+      case Prim::Or:
+      case Prim::Xor:
+        return emit_const(g_, t, 0, 0, 0);
+      case Prim::And:
+        return emit_const(g_, t, -1, 0, 0);
+      default:
+        break;
     }
     const double inf = std::numeric_limits<double>::infinity();
     if (is_float(t)) return emit_const(g_, t, 0, p == Prim::Max ? -inf : inf, 0);
@@ -715,8 +786,7 @@ const KernelEmitter::Storage& KernelEmitter::find(const Buffer& b) {
     return buffers_[b.get()] = st;
   }
   fail("cpu-buffer-scope", "buffer " + b->name + " is used outside the phase that declares it");
-  return buffers_[b.get()] =
-             storage_of(b, g_.wrap(llvm::PoisonValue::get(g_.b.getPtrTy())));
+  return buffers_[b.get()] = storage_of(b, g_.wrap(llvm::PoisonValue::get(g_.b.getPtrTy())));
 }
 
 void KernelEmitter::memo_clear() {

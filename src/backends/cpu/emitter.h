@@ -29,12 +29,12 @@ class KernelEmitter {
  private:
   using Var = loop::VarDef;
   struct Storage {
-    V base;                    // pointer
-    std::vector<V> strides;    // elements, row-major
+    V base;                  // pointer
+    std::vector<V> strides;  // elements, row-major
     bool lane_private = false;
     llvm::MDNode* scope = nullptr;    // list of its own scope
     llvm::MDNode* noalias = nullptr;  // list of the others
-    int depth = 0;             // loops around the declaration
+    int depth = 0;                    // loops around the declaration
   };
   struct Piece {
     int start, width, active;
@@ -90,6 +90,7 @@ class KernelEmitter {
   Val eval_node(const loop::Expr& e);
   V scalar(const loop::Expr& e);  // uniform, real
   V condition(const loop::Expr& e) { return eval(e).re; }
+  V all_lanes(const loop::Expr& c);
   Val guard(const loop::Expr& e);
   Val compare_lanes(const loop::Expr& e);
   bool lin(const loop::Expr& e, Lin* out);

@@ -21,7 +21,7 @@ struct Machine {
   enum class Arch : uint8_t { X86, AArch64, RiscV };
   Arch arch = Arch::X86;
   bool avx512 = false;
-  bool half_convert = false;  // f32 <-> f16 in hardware, vectors too
+  bool half_convert = false;   // f32 <-> f16 in hardware, vectors too
   bool masked_memory = false;  // masked loads and stores cost about as much as plain ones
   bool gather = false;
   bool vnni = false;     // x86: vpdpbusd
@@ -62,7 +62,7 @@ class Gen {
   }
   V splat(V x, int lanes);
   int lanes(V x);
-  void unify(V& a, V& b);  // splats the scalar one
+  void unify(V& a, V& b);                               // splats the scalar one
   V call(llvm::Intrinsic::ID id, std::vector<V> args);  // overloaded on the first one's type
   // Runs `f` under a branch on scalar i1 `c`; result is f's value, else `other`.
   template <class F>
@@ -121,13 +121,13 @@ V trunc_f(V a);
 V floor_f(V a);
 V ceil_f(V a);
 V round_even(V a);
-V fbits(V a);            // float -> integer of the same width
-V from_bits(V a);        // and back
-V convert_fp(V a, llvm::Type* scalar);   // between f32 and f64
+V fbits(V a);                           // float -> integer of the same width
+V from_bits(V a);                       // and back
+V convert_fp(V a, llvm::Type* scalar);  // between f32 and f64
 V to_int_sat(V a, int bits, bool is_signed);
 V int_to_fp(V a, llvm::Type* scalar, bool is_signed);
-V resize(V a, int bits, bool is_signed);  // integer width
-V any(V mask);  // i1 of lanes -> scalar i1
+V resize(V a, int bits, bool is_signed);    // integer width
+V any(V mask);                              // i1 of lanes -> scalar i1
 V poly(V x, const std::vector<double>& c);  // c[0] + c[1] x + ..., by Horner with fma
 
 template <class F>

@@ -21,8 +21,10 @@ class Writer {
     char b[8];
     std::memcpy(b, &v, 8);
     // Small numbers, the most of them, in one byte.
-    if (v >= 0 && v < 250) out.push_back(static_cast<char>(v));
-    else out.append("\xff", 1).append(b, 8);
+    if (v >= 0 && v < 250)
+      out.push_back(static_cast<char>(v));
+    else
+      out.append("\xff", 1).append(b, 8);
   }
   void var(const loop::VarDef* v) {
     auto [it, fresh] = vars_.emplace(v, static_cast<int64_t>(vars_.size()));
@@ -64,10 +66,16 @@ class Writer {
         number(std::bit_cast<int64_t>(e->f));
         number(std::bit_cast<int64_t>(e->f2));
         return;
-      case EK::Var: return var(e->var.get());
-      case EK::Load: buffer(e->buffer); break;
-      case EK::Op: number(static_cast<int64_t>(e->prim)); break;
-      default: break;
+      case EK::Var:
+        return var(e->var.get());
+      case EK::Load:
+        buffer(e->buffer);
+        break;
+      case EK::Op:
+        number(static_cast<int64_t>(e->prim));
+        break;
+      default:
+        break;
     }
     list(e->args);
   }

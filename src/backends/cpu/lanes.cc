@@ -19,9 +19,12 @@ using SK = Stmt::Kind;
 
 bool LaneFacts::varying(const Expr& e) const {
   switch (e->kind) {
-    case EK::Const: return false;
-    case EK::Var: return e->var.get() == lane || varying_lets.contains(e->var.get());
-    default: break;
+    case EK::Const:
+      return false;
+    case EK::Var:
+      return e->var.get() == lane || varying_lets.contains(e->var.get());
+    default:
+      break;
   }
   if (auto it = memo_.find(e.get()); it != memo_.end()) return it->second;
   bool r = e->kind == EK::Load && private_buffers.contains(e->buffer.get());
@@ -65,10 +68,16 @@ int reads(const Expr& e, const BufferDef* b) {
 
 bool reducible(Prim p) {
   switch (p) {
-    case Prim::Add: case Prim::Mul: case Prim::Max: case Prim::Min:
-    case Prim::And: case Prim::Or: case Prim::Xor:
+    case Prim::Add:
+    case Prim::Mul:
+    case Prim::Max:
+    case Prim::Min:
+    case Prim::And:
+    case Prim::Or:
+    case Prim::Xor:
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -90,7 +99,8 @@ struct Checker {
         if (masked && (s.begin->has_load || s.extent->has_load)) return fail();
         if (s.loop_kind == loop::LoopKind::Parallel) return fail();
         return body(s.body);
-      case SK::While: return fail();
+      case SK::While:
+        return fail();
       case SK::If: {
         const bool v = f.varying(s.cond);
         if (!v && masked && s.cond->has_load) return fail();
@@ -101,7 +111,8 @@ struct Checker {
         masked = saved;
         return;
       }
-      case SK::Let: return;
+      case SK::Let:
+        return;
       case SK::Alloc:
         if (s.buffer->scope != loop::Scope::Stack || s.buffer->alias_of) fail();
         return;
@@ -240,8 +251,10 @@ Interval IndexFacts::range(const Expr& e) const {
   const Interval a = range(e->args[0]), b = range(e->args[1]);
   using Wide = __int128;
   switch (e->prim) {
-    case Prim::Min: return {std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
-    case Prim::Max: return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+    case Prim::Min:
+      return {std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
+    case Prim::Max:
+      return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
     case Prim::FloorMod:
       if (b.lo >= 1) {
         if (a.lo >= 0 && a.hi < b.lo) return a;
@@ -272,7 +285,8 @@ Interval IndexFacts::range(const Expr& e) const {
                          Wide(a.hi) * b.hi};
       return {clamp64(*std::min_element(p, p + 4)), clamp64(*std::max_element(p, p + 4))};
     }
-    default: return {};
+    default:
+      return {};
   }
 }
 
@@ -299,10 +313,14 @@ IndexFacts::Parts IndexFacts::parts(const Expr& e, const VarDef* lane) const {
     const Parts a = parts(e->args[0], lane), b = parts(e->args[1], lane);
     if (!a.ok || !b.ok) return {};
     switch (e->prim) {
-      case Prim::Add: return {true, std::gcd(a.multiple, b.multiple), a.c + b.c, a.s + b.s};
-      case Prim::Sub: return {true, std::gcd(a.multiple, b.multiple), a.c - b.c, a.s - b.s};
+      case Prim::Add:
+        return {true, std::gcd(a.multiple, b.multiple), a.c + b.c, a.s + b.s};
+      case Prim::Sub:
+        return {true, std::gcd(a.multiple, b.multiple), a.c - b.c, a.s - b.s};
       case Prim::Mul: {
-        const Parts* k = b.multiple == 0 && b.s == 0 ? &b : a.multiple == 0 && a.s == 0 ? &a : nullptr;
+        const Parts* k = b.multiple == 0 && b.s == 0   ? &b
+                         : a.multiple == 0 && a.s == 0 ? &a
+                                                       : nullptr;
         const Parts* x = k == &b ? &a : &b;
         if (k) return {true, std::abs(x->multiple * k->c), x->c * k->c, x->s * k->c};
         if (a.s != 0 || b.s != 0) return {};
@@ -325,8 +343,7 @@ bool IndexFacts::depends(const Expr& e, const VarDef* v) const {
     auto l = lets.find(e->var.get());
     return l != lets.end() && depends(l->second, v);
   }
-  return std::any_of(e->args.begin(), e->args.end(),
-                     [&](const Expr& a) { return depends(a, v); });
+  return std::any_of(e->args.begin(), e->args.end(), [&](const Expr& a) { return depends(a, v); });
 }
 
 }  // namespace tenfold::cpu

@@ -17,7 +17,7 @@ struct LaneFacts {
   std::unordered_set<const loop::VarDef*> varying_lets;
   std::unordered_set<const loop::BufferDef*> private_buffers;
   std::unordered_map<const loop::Stmt*, Prim> reductions;  // stores that combine all lanes
-  bool legal = true;  // false: run the iterations one after the other
+  bool legal = true;      // false: run the iterations one after the other
   int element_bytes = 1;  // widest element computed with, which decides the lanes of a register
 
   bool varying(const loop::Expr& e) const;
@@ -42,8 +42,8 @@ struct Interval {
 class IndexFacts {
  public:
   std::unordered_map<const loop::VarDef*, Interval> ranges;
-  std::unordered_map<const loop::VarDef*, loop::Expr> lets;      // I64, without loads
-  std::unordered_map<const loop::VarDef*, int64_t> constants;    // unrolled loops
+  std::unordered_map<const loop::VarDef*, loop::Expr> lets;    // I64, without loads
+  std::unordered_map<const loop::VarDef*, int64_t> constants;  // unrolled loops
   Interval range(const loop::Expr& e) const;
   bool in_bounds(const loop::Buffer& b, const std::vector<loop::Expr>& index) const;
   // e == U + c + s * lane with U a multiple of `multiple` (0: U is 0) for every value of the other

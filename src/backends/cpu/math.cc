@@ -24,13 +24,12 @@ V scale_by_pow2(V y, V n) {
     // The instruction rounds once as well.
     auto one = [&](V a, V b) {
       const int w = g.lanes(a);
-      llvm::Intrinsic::ID id =
-          d ? (w == 8   ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_512
-               : w == 4 ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_256
-                        : llvm::Intrinsic::x86_avx512_mask_scalef_pd_128)
-            : (w == 16  ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_512
-               : w == 8 ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_256
-                        : llvm::Intrinsic::x86_avx512_mask_scalef_ps_128);
+      llvm::Intrinsic::ID id = d ? (w == 8   ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_512
+                                    : w == 4 ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_256
+                                             : llvm::Intrinsic::x86_avx512_mask_scalef_pd_128)
+                                 : (w == 16  ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_512
+                                    : w == 8 ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_256
+                                             : llvm::Intrinsic::x86_avx512_mask_scalef_ps_128);
       llvm::Type* mask = g.int_type(std::max(8, w));
       std::vector<llvm::Value*> args = {a.v, b.v, llvm::PoisonValue::get(a.type()),
                                         llvm::Constant::getAllOnesValue(mask)};
@@ -90,7 +89,8 @@ llvm::Function* long_division(Gen& g, bool d) {
   V bx = fbits(fabs(x)), by = fbits(fabs(y));
   const int spare = d ? 11 : 8;  // bits above a full mantissa
   auto leading = [&](V v) {
-    return g.wrap(g.b.CreateIntrinsic(llvm::Intrinsic::ctlz, {v.type()}, {v.v, g.b.getInt1(false)}));
+    return g.wrap(
+        g.b.CreateIntrinsic(llvm::Intrinsic::ctlz, {v.type()}, {v.v, g.b.getInt1(false)}));
   };
   auto unpack = [&](V b, V* e) {
     V raw = lshr(b, man);
@@ -172,40 +172,70 @@ V math_unary(Gen& g, Prim p, V x) {
   const bool single = x.bits() == 32;
   if (single) {
     switch (p) {
-      case Prim::Exp: return exp32(x);
-      case Prim::Expm1: return expm1_32(x);
-      case Prim::Log: return log32(x);
-      case Prim::Tanh: return tanh32(x);
-      case Prim::Logistic: return logistic32(x);
-      case Prim::Erf: return erf32(x);
-      case Prim::Sin: return sin32(x);
-      case Prim::Cos: return cos32(x);
-      default: break;
+      case Prim::Exp:
+        return exp32(x);
+      case Prim::Expm1:
+        return expm1_32(x);
+      case Prim::Log:
+        return log32(x);
+      case Prim::Tanh:
+        return tanh32(x);
+      case Prim::Logistic:
+        return logistic32(x);
+      case Prim::Erf:
+        return erf32(x);
+      case Prim::Sin:
+        return sin32(x);
+      case Prim::Cos:
+        return cos32(x);
+      default:
+        break;
     }
     return convert_fp(math_unary(g, p, convert_fp(x, g.f64())), g.f32());
   }
   switch (p) {
-    case Prim::Exp: return exp64(x);
-    case Prim::Expm1: return expm1_64(x);
-    case Prim::Log: return log64(x);
-    case Prim::Log1p: return log1p64(x);
-    case Prim::Tanh: return tanh64(x);
-    case Prim::Logistic: return logistic64(x);
-    case Prim::Erf: return erf64(x);
-    case Prim::Sin: return sin64(x);
-    case Prim::Cos: return cos64(x);
-    case Prim::Tan: return tan64(x);
-    case Prim::Asin: return asin64(x);
-    case Prim::Acos: return acos64(x);
-    case Prim::Atan: return atan64(x);
-    case Prim::Sinh: return sinh64(x);
-    case Prim::Cosh: return cosh64(x);
-    case Prim::Asinh: return asinh64(x);
-    case Prim::Acosh: return acosh64(x);
-    case Prim::Atanh: return atanh64(x);
-    case Prim::Cbrt: return cbrt64(x);
-    case Prim::Lgamma: return lgamma64(x);
-    default: break;
+    case Prim::Exp:
+      return exp64(x);
+    case Prim::Expm1:
+      return expm1_64(x);
+    case Prim::Log:
+      return log64(x);
+    case Prim::Log1p:
+      return log1p64(x);
+    case Prim::Tanh:
+      return tanh64(x);
+    case Prim::Logistic:
+      return logistic64(x);
+    case Prim::Erf:
+      return erf64(x);
+    case Prim::Sin:
+      return sin64(x);
+    case Prim::Cos:
+      return cos64(x);
+    case Prim::Tan:
+      return tan64(x);
+    case Prim::Asin:
+      return asin64(x);
+    case Prim::Acos:
+      return acos64(x);
+    case Prim::Atan:
+      return atan64(x);
+    case Prim::Sinh:
+      return sinh64(x);
+    case Prim::Cosh:
+      return cosh64(x);
+    case Prim::Asinh:
+      return asinh64(x);
+    case Prim::Acosh:
+      return acosh64(x);
+    case Prim::Atanh:
+      return atanh64(x);
+    case Prim::Cbrt:
+      return cbrt64(x);
+    case Prim::Lgamma:
+      return lgamma64(x);
+    default:
+      break;
   }
   TF_CHECK(false, "no code for " + std::string(name(p)));
 }

@@ -1,13 +1,13 @@
-// Elementary functions as IR. Polynomials are minimax fits (Remez exchange at 50 digits); the measured
-// errors stand in docs and are held by test/cpu.
+// Elementary functions as IR. Polynomials are minimax fits (Remez exchange at 50 digits); the
+// measured errors stand in docs and are held by test/cpu.
 #pragma once
 
 #include "backends/cpu/gen.h"
 
 namespace tenfold::cpu {
 
-// y * 2^n for |y| in [0.5, 2], rounded once. `n` is whole, kept as a float; |n| <= twice the largest
-// exponent of the type.
+// y * 2^n for |y| in [0.5, 2], rounded once. `n` is whole, kept as a float; |n| <= twice the
+// largest exponent of the type.
 V scale_by_pow2(V y, V n);
 // The nearest whole number k to x * c, with x * c well inside 2^(bits of the mantissa - 2); as a
 // float, and its low bits as an integer in `as_int` when asked for.
@@ -50,7 +50,8 @@ V hypot64(V x, V y);
 // For results that are rounded to f32: logarithm and product in plain f64.
 V pow64_for_f32(V x, V y);
 
-// pi/2-periodic reduction: x = n * pi/2 + hi + lo with |hi| <= pi/4; n's low two bits in `quadrant`.
+// pi/2-periodic reduction: x = n * pi/2 + hi + lo with |hi| <= pi/4; n's low two bits in
+// `quadrant`.
 void reduce_pi_2(V x, V* quadrant, V* hi, V* lo);
 
 }  // namespace tenfold::cpu

@@ -101,11 +101,13 @@ V sin_cos(V x, int odd) {
   V hard = ~(fabs(x) < 0x1p28);
   auto evaluate = [&](V rr, V qq) {
     V z = rr * rr;
-    V s = fma(rr * z, poly(z, {-0x1.5555554cb92fdp-3, 0x1.11110895bbcf3p-7, -0x1.a00f9d2e50e37p-13,
-                               0x1.6cd83af1a7a9bp-19}),
+    V s = fma(rr * z,
+              poly(z, {-0x1.5555554cb92fdp-3, 0x1.11110895bbcf3p-7, -0x1.a00f9d2e50e37p-13,
+                       0x1.6cd83af1a7a9bp-19}),
               rr);
-    V c = fma(z * z, poly(z, {0x1.5555554f4de01p-5, -0x1.6c16b8984de6fp-10, 0x1.a0111fcd604b8p-16,
-                              -0x1.242ac25ba1eb0p-22}),
+    V c = fma(z * z,
+              poly(z, {0x1.5555554f4de01p-5, -0x1.6c16b8984de6fp-10, 0x1.a0111fcd604b8p-16,
+                       -0x1.242ac25ba1eb0p-22}),
               fma(z, -0.5, constant(z, 1.0)));
     V q = odd ? iadd(qq, 1) : qq;
     V v = select(ne(iand(q, 1), constant_i(q, 0)), c, s);

@@ -66,20 +66,20 @@ V atan01(V t) {
   V mid = t > 0x1.a827999fcef32p-2;  // tan(pi/8)
   V u = select(mid, (t - 1.0) / (t + 1.0), t);
   V z = u * u;
-  V a = poly(z, {-0x1.555555555553dp-2, 0x1.9999999995868p-3, -0x1.24924922adb5ap-3,
-                 0x1.c71c70e63b5c9p-4, -0x1.745cf8e115c07p-4, 0x1.3b11195de0062p-4,
-                 -0x1.10ebba1ecb5d8p-4, 0x1.df0f5429c23c5p-5, -0x1.9cd28f23c3a28p-5,
-                 0x1.37d44edf86d90p-5, -0x1.25657b6d5db0ep-6});
+  V a = poly(
+      z, {-0x1.555555555553dp-2, 0x1.9999999995868p-3, -0x1.24924922adb5ap-3, 0x1.c71c70e63b5c9p-4,
+          -0x1.745cf8e115c07p-4, 0x1.3b11195de0062p-4, -0x1.10ebba1ecb5d8p-4, 0x1.df0f5429c23c5p-5,
+          -0x1.9cd28f23c3a28p-5, 0x1.37d44edf86d90p-5, -0x1.25657b6d5db0ep-6});
   V p = fma(u * z, a, u);
   return select(mid, (p + kPi4Lo) + kPi2Hi / 2, p);
 }
 
 V asin_poly(V z) {
-  return poly(z, {0x1.5555555555578p-3, 0x1.333333332df0fp-4, 0x1.6db6db722ba00p-5,
-                  0x1.f1c71a8b8ba33p-6, 0x1.6e8bdfe818eb7p-6, 0x1.1c49ddeb512bdp-6,
-                  0x1.ca214607c115bp-7, 0x1.757781381e5bdp-7, 0x1.618af2a4d675dp-7,
-                  0x1.e1587d757fec6p-9, 0x1.6502b4a938a7fp-6, -0x1.59f754a74c394p-6,
-                  0x1.0be49b988c3aep-5});
+  return poly(
+      z, {0x1.5555555555578p-3, 0x1.333333332df0fp-4, 0x1.6db6db722ba00p-5, 0x1.f1c71a8b8ba33p-6,
+          0x1.6e8bdfe818eb7p-6, 0x1.1c49ddeb512bdp-6, 0x1.ca214607c115bp-7, 0x1.757781381e5bdp-7,
+          0x1.618af2a4d675dp-7, 0x1.e1587d757fec6p-9, 0x1.6502b4a938a7fp-6, -0x1.59f754a74c394p-6,
+          0x1.0be49b988c3aep-5});
 }
 
 V sin_kernel(V r, V lo) {
@@ -98,12 +98,26 @@ V cos_kernel(V r, V lo) {
 }
 
 // 2/pi in binary, after 64 zero bits.
-constexpr uint64_t kTwoOverPi[] = {
-    0x0,                0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
-    0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e,
-    0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b,
-    0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
-    0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab};
+constexpr uint64_t kTwoOverPi[] = {0x0,
+                                   0xa2f9836e4e441529,
+                                   0xfc2757d1f534ddc0,
+                                   0xdb6295993c439041,
+                                   0xfe5163abdebbc561,
+                                   0xb7246e3a424dd2e0,
+                                   0x06492eea09d1921c,
+                                   0xfe1deb1cb129a73e,
+                                   0xe88235f52ebb4484,
+                                   0xe99c7026b45f7e41,
+                                   0x3991d639835339f4,
+                                   0x9c845f8bbdf9283b,
+                                   0x1ff897ffde05980f,
+                                   0xef2f118b5a0a6d1f,
+                                   0x6d367ecf27cb09b7,
+                                   0x4f463f669e5fea2d,
+                                   0x7527bac7ebe5f17b,
+                                   0x3d0739f78a5292ea,
+                                   0x6bfb5fb11f8d5d08,
+                                   0x56033046fc7b6bab};
 
 // The reduction for large finite |x| >= 2^20, by the bits of 2/pi that matter (Payne and Hanek).
 // Returns {quadrant, hi, lo}.
@@ -310,12 +324,12 @@ V erf64(V x) {
                 a, a);
   V c = clamp(a, 0, 6.0);
   V t = (c - 2.0) / (c + 2.0);
-  V q = poly(t, {0x1.058671b52c776p-2, -0x1.b57034efd3f72p-2, 0x1.eeea7dc8a78dfp-3,
-                 -0x1.437f0b68c07cdp-4, 0x1.e94715974f705p-9, 0x1.ca95ed50621bep-8,
-                 -0x1.bc25a48b0fd07p-11, -0x1.016b5ae11412ep-10, 0x1.6d5fd817fead2p-15,
-                 0x1.6da88c8601120p-13, 0x1.cda301f026d50p-16, -0x1.ce9eaee17b899p-16,
-                 -0x1.d1b9e5311c0e8p-17, 0x1.80357fb566b07p-20, 0x1.cd3b223e794f0p-19,
-                 0x1.e407a7b0f0cd0p-21});
+  V q = poly(
+      t, {0x1.058671b52c776p-2, -0x1.b57034efd3f72p-2, 0x1.eeea7dc8a78dfp-3, -0x1.437f0b68c07cdp-4,
+          0x1.e94715974f705p-9, 0x1.ca95ed50621bep-8, -0x1.bc25a48b0fd07p-11,
+          -0x1.016b5ae11412ep-10, 0x1.6d5fd817fead2p-15, 0x1.6da88c8601120p-13,
+          0x1.cda301f026d50p-16, -0x1.ce9eaee17b899p-16, -0x1.d1b9e5311c0e8p-17,
+          0x1.80357fb566b07p-20, 0x1.cd3b223e794f0p-19, 0x1.e407a7b0f0cd0p-21});
   V large = 1.0 - exp64(-(c * c)) * q;
   return copysign(select(a < 1.0, small, large), x);
 }
@@ -411,7 +425,8 @@ V atanh64(V x) {
 V cbrt64(V x) {
   V a = fabs(x);
   V sub = a < 0x1p-1022;
-  V v = select(sub, a * 0x1p54, a);
+  V huge = a > 0x1p1000;
+  V v = select(sub, a * 0x1p54, select(huge, a * 0x1p-54, a));
   // A third of the exponent, from the upper half of the bits.
   V upper = lshr(fbits(v), 32);
   V third = lshr(upper * constant_i(upper, 0x55555556), 32);
@@ -424,7 +439,7 @@ V cbrt64(V x) {
   V t2l = fma(t, t, -t2);
   V c = fma(t2, t, -v) + t2l * t;
   t = t - c / (t2 * 3.0);
-  t = select(sub, t * 0x1p-18, t);
+  t = select(sub, t * 0x1p-18, select(huge, t * 0x1p18, t));
   t = select((a > 0.0) & (a < kInf), t, a);
   return copysign(t, x);
 }
@@ -432,24 +447,24 @@ V cbrt64(V x) {
 V lgamma64(V x) {
   V a = fabs(x);
   auto p1 = [](V t) {
-    return t * poly(t, {-0x1.2788cfc6fb619p-1, 0x1.a51a6625307dep-1, -0x1.9a4d55beab265p-2,
-                        0x1.151322ac7adafp-2, -0x1.a8b9c17aaf969p-3, 0x1.5b40cb1305836p-3,
-                        -0x1.2703a1dacc7bdp-3, 0x1.010b35ea14079p-3, -0x1.c80670b4261d3p-4,
-                        0x1.9a021d0c15da6p-4, -0x1.748c3af4b606bp-4, 0x1.5565a14d62850p-4,
-                        -0x1.3b1bc9bd9ecd8p-4, 0x1.24e64ab171e12p-4, -0x1.113a73347d26bp-4,
-                        0x1.f99392529487fp-5, -0x1.ddffe292b83a8p-5, 0x1.f4fad2cec9513p-5,
-                        -0x1.cec83156d3a7fp-5, 0x1.73dd9bbc262d3p-6, -0x1.b962e8aa9b099p-6,
-                        0x1.11fcbc28f0458p-3, -0x1.d845f87cea6cdp-4, -0x1.138b4ed93f129p-3,
-                        0x1.c92a8083a1ecep-4, 0x1.bed509cb9e709p-3, -0x1.983fec5bb8a23p-3});
+    return t * poly(t, {-0x1.2788cfc6fb619p-1, 0x1.a51a6625307dep-1,  -0x1.9a4d55beab265p-2,
+                        0x1.151322ac7adafp-2,  -0x1.a8b9c17aaf969p-3, 0x1.5b40cb1305836p-3,
+                        -0x1.2703a1dacc7bdp-3, 0x1.010b35ea14079p-3,  -0x1.c80670b4261d3p-4,
+                        0x1.9a021d0c15da6p-4,  -0x1.748c3af4b606bp-4, 0x1.5565a14d62850p-4,
+                        -0x1.3b1bc9bd9ecd8p-4, 0x1.24e64ab171e12p-4,  -0x1.113a73347d26bp-4,
+                        0x1.f99392529487fp-5,  -0x1.ddffe292b83a8p-5, 0x1.f4fad2cec9513p-5,
+                        -0x1.cec83156d3a7fp-5, 0x1.73dd9bbc262d3p-6,  -0x1.b962e8aa9b099p-6,
+                        0x1.11fcbc28f0458p-3,  -0x1.d845f87cea6cdp-4, -0x1.138b4ed93f129p-3,
+                        0x1.c92a8083a1ecep-4,  0x1.bed509cb9e709p-3,  -0x1.983fec5bb8a23p-3});
   };
   auto p2 = [](V t) {
-    return t * poly(t, {0x1.b0ee6072093cep-2, 0x1.4a34cc4a60fa6p-2, -0x1.13e001a557606p-4,
-                        0x1.51322ac7d8481p-6, -0x1.e404fc218f67cp-8, 0x1.7add6eadb723fp-9,
-                        -0x1.38ac5c2bf05cbp-10, 0x1.0b36af85fa4dep-11, -0x1.d3fd4c7f5e100p-13,
-                        0x1.a127b11f22e9fp-14, -0x1.78de59596934ap-15, 0x1.580dc4d6cd54ap-16,
-                        -0x1.3cbd0a092c064p-17, 0x1.25990ea5317bbp-18, -0x1.11a57c94a82c1p-19,
-                        0x1.00438195a6e94p-20, -0x1.e45d38600e1bfp-22, 0x1.cb5b3a64d1885p-23,
-                        -0x1.983c31ea69b6fp-24, 0x1.751f2387b0384p-25, -0x1.0cbe70900c9dep-25,
+    return t * poly(t, {0x1.b0ee6072093cep-2,   0x1.4a34cc4a60fa6p-2,   -0x1.13e001a557606p-4,
+                        0x1.51322ac7d8481p-6,   -0x1.e404fc218f67cp-8,  0x1.7add6eadb723fp-9,
+                        -0x1.38ac5c2bf05cbp-10, 0x1.0b36af85fa4dep-11,  -0x1.d3fd4c7f5e100p-13,
+                        0x1.a127b11f22e9fp-14,  -0x1.78de59596934ap-15, 0x1.580dc4d6cd54ap-16,
+                        -0x1.3cbd0a092c064p-17, 0x1.25990ea5317bbp-18,  -0x1.11a57c94a82c1p-19,
+                        0x1.00438195a6e94p-20,  -0x1.e45d38600e1bfp-22, 0x1.cb5b3a64d1885p-23,
+                        -0x1.983c31ea69b6fp-24, 0x1.751f2387b0384p-25,  -0x1.0cbe70900c9dep-25,
                         0x1.16d6c15346b54p-26});
   };
   V log_a = log64(a);
@@ -532,10 +547,11 @@ V pow64(V x, V y) {
   V s3 = s * z;
   V s3l = fma(s, z, -s3) + (s * zl + sl * z);
   V t = s3 * 0x1.5555555555555p-1;
-  V tl = fma(s3, 0x1.5555555555555p-1, -t) + (s3 * 0x1.5555555555555p-55 + s3l * 0x1.5555555555555p-1);
-  V h = poly(z, {0x1.9999999999b32p-2, 0x1.2492492457878p-2, 0x1.c71c722ddaae2p-3,
-                 0x1.745ce9b96bd32p-3, 0x1.3b1ef3f255ffbp-3, 0x1.0f7f29eb84b2dp-3,
-                 0x1.0e49e0e70cf02p-3});
+  V tl =
+      fma(s3, 0x1.5555555555555p-1, -t) + (s3 * 0x1.5555555555555p-55 + s3l * 0x1.5555555555555p-1);
+  V h = poly(
+      z, {0x1.9999999999b32p-2, 0x1.2492492457878p-2, 0x1.c71c722ddaae2p-3, 0x1.745ce9b96bd32p-3,
+          0x1.3b1ef3f255ffbp-3, 0x1.0f7f29eb84b2dp-3, 0x1.0e49e0e70cf02p-3});
   V s5 = s3 * z * h;
   auto two_sum = [](V p, V q, V* e) {
     V r = p + q;

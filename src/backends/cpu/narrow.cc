@@ -7,9 +7,12 @@ namespace tenfold::cpu {
 
 llvm::Type* memory_type(Gen& g, DType t) {
   switch (real_of(t)) {
-    case DType::F32: return g.f32();
-    case DType::F64: return g.f64();
-    default: return g.int_type(8 * byte_size(t));
+    case DType::F32:
+      return g.f32();
+    case DType::F64:
+      return g.f64();
+    default:
+      return g.int_type(8 * byte_size(t));
   }
 }
 llvm::Type* register_type(Gen& g, DType t) {
@@ -71,7 +74,8 @@ V narrow_decode(Gen& g, DType t, V bits) {
     case Nan::NegZero:
       r = select(eq(b, constant_i(b, int64_t{1} << f.sign_shift())), constant_i(b, -0x400000), r);
       break;
-    case Nan::None: break;
+    case Nan::None:
+      break;
   }
   return from_bits(r);
 }
@@ -126,7 +130,9 @@ V narrow_encode(Gen& g, DType t, V x) {
       r = select(over, c(f.max_code() + 1), r);
       r = select(nan, c(f.nan_code()), r) | sign;
       break;
-    case Nan::AllOnes: r = select(over | nan, c(f.nan_code()), r) | sign; break;
+    case Nan::AllOnes:
+      r = select(over | nan, c(f.nan_code()), r) | sign;
+      break;
     case Nan::NegZero: {
       V zero = eq(r, c(0));
       r = select(zero, c(0), r | sign);

@@ -1,8 +1,8 @@
 // Primitives of array/prim.h as LLVM IR. Bit for bit what prim.cc computes, apart from the
 // transcendental functions, whose error docs state.
 #include "array/floats.h"
-#include "backends/cpu/gen.h"
 #include "backends/cpu/complex.h"
+#include "backends/cpu/gen.h"
 
 namespace tenfold::cpu {
 
@@ -118,12 +118,14 @@ V shift(Prim p, DType t, V a, V b) {
   V zero = constant_i(a, 0);
   V by = select(in, b, constant_i(b, 0));
   switch (p) {
-    case Prim::Shl: return select(in, wrap_int(t, shl(a, by)), zero);
+    case Prim::Shl:
+      return select(in, wrap_int(t, shl(a, by)), zero);
     case Prim::ShrL: {
       V x = bits < 8 ? iand(a, (1 << bits) - 1) : a;
       return select(in, wrap_int(t, lshr(x, by)), zero);
     }
-    default: break;
+    default:
+      break;
   }
   V x = a;
   if (bits < 8) x = ashr(shl(a, 8 - bits), 8 - bits);  // the top bit is the sign
@@ -141,29 +143,37 @@ V int_prim(Prim p, DType t, const std::vector<V>& a) {
   auto w = [&](V v) { return wrap_int(t, v); };
   auto pick = [&](P::Predicate s, P::Predicate u) { return cmp(x, y, sign ? s : u); };
   switch (p) {
-    case Prim::Neg: return w(-x);
-    case Prim::Abs: return sign ? w(select(x < zero, -x, x)) : x;
+    case Prim::Neg:
+      return w(-x);
+    case Prim::Abs:
+      return sign ? w(select(x < zero, -x, x)) : x;
     case Prim::Sign: {
       V one = constant_i(x, 1);
       V positive = select(ne(x, zero), one, zero);
       return sign ? select(x < zero, constant_i(x, -1), positive) : w(positive);
     }
-    case Prim::Not: return w(~x);
+    case Prim::Not:
+      return w(~x);
     case Prim::Popcnt: {
       V m = bits < 8 ? iand(x, (1 << bits) - 1) : x;
       return w(g.call(llvm::Intrinsic::ctpop, {m}));
     }
     case Prim::Clz: {
       V m = bits < 8 ? iand(x, (1 << bits) - 1) : x;
-      V r = g.wrap(g.b.CreateIntrinsic(llvm::Intrinsic::ctlz, {m.type()},
-                                       {m.v, g.b.getInt1(false)}));
+      V r =
+          g.wrap(g.b.CreateIntrinsic(llvm::Intrinsic::ctlz, {m.type()}, {m.v, g.b.getInt1(false)}));
       return w(bits < 8 ? iadd(r, bits - 8) : r);
     }
-    case Prim::Add: return w(x + y);
-    case Prim::Sub: return w(x - y);
-    case Prim::Mul: return w(x * y);
-    case Prim::Div: return w(int_div(t, x, y, false));
-    case Prim::Rem: return int_div(t, x, y, true);
+    case Prim::Add:
+      return w(x + y);
+    case Prim::Sub:
+      return w(x - y);
+    case Prim::Mul:
+      return w(x * y);
+    case Prim::Div:
+      return w(int_div(t, x, y, false));
+    case Prim::Rem:
+      return int_div(t, x, y, true);
     case Prim::FloorDiv: {
       V q = w(int_div(t, x, y, false));
       if (!sign) return q;
@@ -177,21 +187,39 @@ V int_prim(Prim p, DType t, const std::vector<V>& a) {
       V fix = ne(y, zero) & ne(r, zero) & ((r ^ y) < zero);
       return select(fix, r + y, r);
     }
-    case Prim::Pow: return int_pow(t, x, y);
-    case Prim::Max: return g.call(sign ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, {x, y});
-    case Prim::Min: return g.call(sign ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, {x, y});
-    case Prim::And: return x & y;
-    case Prim::Or: return x | y;
-    case Prim::Xor: return x ^ y;
-    case Prim::Shl: case Prim::ShrL: case Prim::ShrA: return shift(p, t, x, y);
-    case Prim::Eq: return cmp(x, y, P::ICMP_EQ);
-    case Prim::Ne: return cmp(x, y, P::ICMP_NE);
-    case Prim::Lt: case Prim::TotalLt: return pick(P::ICMP_SLT, P::ICMP_ULT);
-    case Prim::Le: return pick(P::ICMP_SLE, P::ICMP_ULE);
-    case Prim::Gt: return pick(P::ICMP_SGT, P::ICMP_UGT);
-    case Prim::Ge: return pick(P::ICMP_SGE, P::ICMP_UGE);
-    case Prim::Fma: return w(x * y + a[2]);
-    default: break;
+    case Prim::Pow:
+      return int_pow(t, x, y);
+    case Prim::Max:
+      return g.call(sign ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, {x, y});
+    case Prim::Min:
+      return g.call(sign ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, {x, y});
+    case Prim::And:
+      return x & y;
+    case Prim::Or:
+      return x | y;
+    case Prim::Xor:
+      return x ^ y;
+    case Prim::Shl:
+    case Prim::ShrL:
+    case Prim::ShrA:
+      return shift(p, t, x, y);
+    case Prim::Eq:
+      return cmp(x, y, P::ICMP_EQ);
+    case Prim::Ne:
+      return cmp(x, y, P::ICMP_NE);
+    case Prim::Lt:
+    case Prim::TotalLt:
+      return pick(P::ICMP_SLT, P::ICMP_ULT);
+    case Prim::Le:
+      return pick(P::ICMP_SLE, P::ICMP_ULE);
+    case Prim::Gt:
+      return pick(P::ICMP_SGT, P::ICMP_UGT);
+    case Prim::Ge:
+      return pick(P::ICMP_SGE, P::ICMP_UGE);
+    case Prim::Fma:
+      return w(x * y + a[2]);
+    default:
+      break;
   }
   TF_CHECK(false, "integer primitive " + std::string(name(p)));
 }
@@ -200,16 +228,32 @@ V bool_prim(Prim p, const std::vector<V>& a) {
   V x = a[0];
   V y = a.size() > 1 ? a[1] : V{};
   switch (p) {
-    case Prim::Not: return ~x;
-    case Prim::And: case Prim::Min: case Prim::Mul: return x & y;
-    case Prim::Or: case Prim::Max: case Prim::Add: return x | y;
-    case Prim::Xor: case Prim::Ne: return x ^ y;
-    case Prim::Eq: return ~(x ^ y);
-    case Prim::Lt: case Prim::TotalLt: return ~x & y;
-    case Prim::Le: return ~x | y;
-    case Prim::Gt: return x & ~y;
-    case Prim::Ge: return x | ~y;
-    default: break;
+    case Prim::Not:
+      return ~x;
+    case Prim::And:
+    case Prim::Min:
+    case Prim::Mul:
+      return x & y;
+    case Prim::Or:
+    case Prim::Max:
+    case Prim::Add:
+      return x | y;
+    case Prim::Xor:
+    case Prim::Ne:
+      return x ^ y;
+    case Prim::Eq:
+      return ~(x ^ y);
+    case Prim::Lt:
+    case Prim::TotalLt:
+      return ~x & y;
+    case Prim::Le:
+      return ~x | y;
+    case Prim::Gt:
+      return x & ~y;
+    case Prim::Ge:
+      return x | ~y;
+    default:
+      break;
   }
   TF_CHECK(false, "Bool primitive " + std::string(name(p)));
 }
@@ -279,44 +323,78 @@ V float_prim(Prim p, const std::vector<V>& a) {
   V x = a[0];
   V y = a.size() > 1 ? a[1] : V{};
   switch (p) {
-    case Prim::Neg: return -x;
-    case Prim::Abs: return fabs(x);
-    case Prim::Sign: return select(x > 0.0, constant(x, 1), select(x < 0.0, constant(x, -1), x));
-    case Prim::Floor: return floor_f(x);
-    case Prim::Ceil: return ceil_f(x);
-    case Prim::RoundEven: return round_even(x);
-    case Prim::RoundAfz: return round_afz(x);
-    case Prim::Sqrt: return sqrt(x);
-    case Prim::Rsqrt: return 1.0 / sqrt(x);
-    case Prim::Real: return x;
-    case Prim::Imag: return constant(x, 0);
-    case Prim::IsFinite: return fabs(x) < std::numeric_limits<double>::infinity();
-    case Prim::IsNan: return is_nan(x);
-    case Prim::IsInf: return eq(fabs(x), std::numeric_limits<double>::infinity());
-    case Prim::Add: return x + y;
-    case Prim::Sub: return x - y;
-    case Prim::Mul: return x * y;
-    case Prim::Div: return x / y;
-    case Prim::Rem: return math_fmod(g, x, y);
-    case Prim::FloorDiv: return floor_f(x / y);
+    case Prim::Neg:
+      return -x;
+    case Prim::Abs:
+      return fabs(x);
+    case Prim::Sign:
+      return select(x > 0.0, constant(x, 1), select(x < 0.0, constant(x, -1), x));
+    case Prim::Floor:
+      return floor_f(x);
+    case Prim::Ceil:
+      return ceil_f(x);
+    case Prim::RoundEven:
+      return round_even(x);
+    case Prim::RoundAfz:
+      return round_afz(x);
+    case Prim::Sqrt:
+      return sqrt(x);
+    case Prim::Rsqrt:
+      return 1.0 / sqrt(x);
+    case Prim::Real:
+      return x;
+    case Prim::Imag:
+      return constant(x, 0);
+    case Prim::IsFinite:
+      return fabs(x) < std::numeric_limits<double>::infinity();
+    case Prim::IsNan:
+      return is_nan(x);
+    case Prim::IsInf:
+      return eq(fabs(x), std::numeric_limits<double>::infinity());
+    case Prim::Add:
+      return x + y;
+    case Prim::Sub:
+      return x - y;
+    case Prim::Mul:
+      return x * y;
+    case Prim::Div:
+      return x / y;
+    case Prim::Rem:
+      return math_fmod(g, x, y);
+    case Prim::FloorDiv:
+      return floor_f(x / y);
     case Prim::FloorMod: {
       V r = math_fmod(g, x, y);
       V other = cmp(r, constant(r, 0), P::FCMP_OLT) ^ cmp(y, constant(y, 0), P::FCMP_OLT);
       return select(eq(r, 0.0), copysign(r, y), select(other, r + y, r));
     }
-    case Prim::Pow: return math_pow(g, x, y);
-    case Prim::Atan2: return math_atan2(g, x, y);
-    case Prim::Max: case Prim::Min: return float_max_min(p, x, y);
-    case Prim::NextAfter: return next_after(x, y);
-    case Prim::Eq: return cmp(x, y, P::FCMP_OEQ);
-    case Prim::Ne: return cmp(x, y, P::FCMP_UNE);
-    case Prim::Lt: return cmp(x, y, P::FCMP_OLT);
-    case Prim::Le: return cmp(x, y, P::FCMP_OLE);
-    case Prim::Gt: return cmp(x, y, P::FCMP_OGT);
-    case Prim::Ge: return cmp(x, y, P::FCMP_OGE);
-    case Prim::TotalLt: return cmp(total_order(x), total_order(y), P::ICMP_SLT);
-    case Prim::Fma: return fma(x, y, a[2]);
-    default: return math_unary(g, p, x);
+    case Prim::Pow:
+      return math_pow(g, x, y);
+    case Prim::Atan2:
+      return math_atan2(g, x, y);
+    case Prim::Max:
+    case Prim::Min:
+      return float_max_min(p, x, y);
+    case Prim::NextAfter:
+      return next_after(x, y);
+    case Prim::Eq:
+      return cmp(x, y, P::FCMP_OEQ);
+    case Prim::Ne:
+      return cmp(x, y, P::FCMP_UNE);
+    case Prim::Lt:
+      return cmp(x, y, P::FCMP_OLT);
+    case Prim::Le:
+      return cmp(x, y, P::FCMP_OLE);
+    case Prim::Gt:
+      return cmp(x, y, P::FCMP_OGT);
+    case Prim::Ge:
+      return cmp(x, y, P::FCMP_OGE);
+    case Prim::TotalLt:
+      return cmp(total_order(x), total_order(y), P::ICMP_SLT);
+    case Prim::Fma:
+      return fma(x, y, a[2]);
+    default:
+      return math_unary(g, p, x);
   }
 }
 
@@ -455,8 +533,8 @@ Val emit_cast(Gen& g, Val x, DType from, DType to) {
       // To odd at 52 bits, so that the double holds it and the second rounding is the only one.
       V negative = v < constant_i(v, 0);
       V m = sign ? select(negative, -v, v) : v;
-      V sticky = select(ne(iand(m, 0xfff), constant_i(m, 0)), constant_i(m, 0x1000),
-                        constant_i(m, 0));
+      V sticky =
+          select(ne(iand(m, 0xfff), constant_i(m, 0)), constant_i(m, 0x1000), constant_i(m, 0));
       V big = iand(m, ~int64_t{0xfff}) | sticky;
       m = select(ult(m, constant_i(m, int64_t{1} << 53)), m, big);
       V d = int_to_fp(m, g.f64(), false);

@@ -18,7 +18,7 @@ namespace tenfold::cpu {
 void initialise_llvm() {
   static std::once_flag once;
   std::call_once(once, [] {
-#define TENFOLD_INIT(t)        \
+#define TENFOLD_INIT(t)            \
   LLVMInitialize##t##TargetInfo(); \
   LLVMInitialize##t##Target();     \
   LLVMInitialize##t##TargetMC();   \
@@ -41,15 +41,21 @@ struct Alias {
   const char* cpu;
 };
 constexpr Alias kAliases[] = {
-    {"avx2", "x86-64-v3"},   {"avx512", "x86-64-v4"}, {"zen4", "znver4"}, {"zen3", "znver3"},
-    {"skylake-x", "skylake-avx512"}, {"aarch64", "generic"}, {"neon", "generic"},
+    {"avx2", "x86-64-v3"},
+    {"avx512", "x86-64-v4"},
+    {"zen4", "znver4"},
+    {"zen3", "znver3"},
+    {"skylake-x", "skylake-avx512"},
+    {"aarch64", "generic"},
+    {"neon", "generic"},
     {"m1", "apple-m1"},
 };
 // What `tenfold targets` lists; every other LLVM name works as well.
 constexpr const char* kListed[] = {
-    "x86-64-v3", "x86-64-v4", "haswell", "skylake", "skylake-avx512", "cascadelake",
-    "icelake-server", "sapphirerapids", "znver2", "znver3", "znver4", "aarch64", "cortex-a53",
-    "cortex-a72", "cortex-a76", "neoverse-n1", "neoverse-v1", "apple-m1", "apple-m2", "rv64gc",
+    "x86-64-v3",   "x86-64-v4",      "haswell",        "skylake",    "skylake-avx512",
+    "cascadelake", "icelake-server", "sapphirerapids", "znver2",     "znver3",
+    "znver4",      "aarch64",        "cortex-a53",     "cortex-a72", "cortex-a76",
+    "neoverse-n1", "neoverse-v1",    "apple-m1",       "apple-m2",   "rv64gc",
     "rv64gcv"};
 
 std::unique_ptr<llvm::MCSubtargetInfo> subtarget(const std::string& triple, const std::string& cpu,
@@ -125,8 +131,9 @@ Status complete(Target* t) {
   if (t->triple == kX86) {
     if (!has("avx2") || !has("fma") || !has("f16c")) {
       return Error{"target-too-old",
-                   "target \"" + t->text + "\" lacks AVX2, FMA or F16C; the least x86-64 machine is "
-                   "cpu:x86-64-v3",
+                   "target \"" + t->text +
+                       "\" lacks AVX2, FMA or F16C; the least x86-64 machine is "
+                       "cpu:x86-64-v3",
                    {},
                    {}};
     }
@@ -148,7 +155,8 @@ Status complete(Target* t) {
     t->dotprod = has("dotprod");
   } else {
     if (!has("f") || !has("d")) {
-      return Error{"target-too-old", "target \"" + t->text + "\" lacks the F and D extensions", {}, {}};
+      return Error{
+          "target-too-old", "target \"" + t->text + "\" lacks the F and D extensions", {}, {}};
     }
     // Two registers form one of ours: enough parallel work at 128 bits, still 16 of them.
     const bool v = has("v");

@@ -15,6 +15,7 @@ using ::onnx::NodeProto;
 namespace {
 constexpr int kMaxDepth = 190;  // nested graphs and inlined functions
 constexpr size_t kMaxProblems = 200;
+constexpr double kMaxTensorBytes = 1e12;  // of one result; no machine we compile for holds more
 }  // namespace
 
 // --- Val and Scope -------------------------------------------------------------------------------
@@ -625,6 +626,16 @@ void Importer::convert_node(const NodeProto& n, Scope& scope, GraphBuilder& b) {
     ok = true;
     for (size_t i = errors_before; i < b.errors.size(); ++i) {
       problem(s, b.errors[i].id, b.errors[i].message);
+      ok = false;
+    }
+    for (size_t j = 0; j < outs.size(); ++j) {
+      if (!outs[j].is_tensor() || !outs[j].tensor()->type.is_static()) continue;
+      const TensorType& t = outs[j].tensor()->type;
+      double bytes = byte_size(t.dtype);
+      for (const Dim& d : t.shape) bytes *= static_cast<double>(d.value());
+      if (bytes <= kMaxTensorBytes) continue;
+      problem(s, "onnx-too-large",
+              fmt::format("output {} would be {}, {:.0f} GiB", j, t.str(), bytes / (1 << 30)));
       ok = false;
     }
     for (int i = 0; i < n.attribute_size(); ++i) {

@@ -119,10 +119,10 @@ Result<std::vector<std::string>> Schedule::fission(const std::string& loop,
   for (size_t gi = 0; gi < groups.size(); ++gi) {
     Body b = std::move(groups[gi]);
     for (size_t c = chain.size(); c-- > 0;) {
-      StmtPtr s =
-          chain[c]->kind == Stmt::Kind::If
-              ? make_if(chain[c]->cond)
-              : make_for(chain[c]->var, chain[c]->begin, chain[c]->extent, chain[c]->loop_kind);
+      StmtPtr s = chain[c]->kind == Stmt::Kind::If
+                      ? make_if(chain[c]->cond)
+                      : make_for_like(*chain[c], chain[c]->var, chain[c]->begin, chain[c]->extent,
+                                      chain[c]->loop_kind);
       s->body = std::move(b);
       b.clear();
       b.push_back(std::move(s));

@@ -26,7 +26,7 @@ Result<std::string> Schedule::fuse(const std::string& outer, const std::string& 
     if (uses(e, o->var.get())) return refuse("fuse", both, "the inner bounds depend on the outer");
     if (e->has_load) return refuse("fuse", both, "the inner bounds read memory");
   }
-  if (o->loop_kind == LoopKind::Parallel) {
+  if (o->loop_kind == LoopKind::Parallel && !independent(*i)) {
     Place q = p;
     for (size_t n = 1; n <= at; ++n) q.path.push_back({&chain[n - 1]->body, 0});
     const Region region(*k_, q);
@@ -41,6 +41,7 @@ Result<std::string> Schedule::fuse(const std::string& outer, const std::string& 
   const Var v = make_var(name);
   const LoopKind kind = o->loop_kind == LoopKind::Parallel ? LoopKind::Parallel : LoopKind::Serial;
   StmtPtr f = make_for(v, int_const(0), g.simplify(o->extent * n), kind);
+  f->independent = independent(*o) && independent(*i);
   Body body = std::move(i->body);
   for (size_t c = conds.size(); c-- > 0;) {
     StmtPtr branch = make_if(conds[c]);

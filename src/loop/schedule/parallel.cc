@@ -8,9 +8,11 @@ using namespace sched;
 Status Schedule::parallel(const std::string& loop) {
   TF_ASSIGN(Place p, find_loop(*k_, "parallel", loop));
   if (!p.top()) return refuse("parallel", loop, "only a top-level loop can be parallel");
-  const Region region(*k_, p);
-  if (const std::string why = region.carried_by(p.stmt()); !why.empty())
-    return refuse("parallel", loop, why);
+  if (!independent(*p.stmt())) {
+    const Region region(*k_, p);
+    if (const std::string why = region.carried_by(p.stmt()); !why.empty())
+      return refuse("parallel", loop, why);
+  }
   p.stmt()->loop_kind = LoopKind::Parallel;
   k_->trace.push_back("parallel " + word(loop));
   return ok_status();

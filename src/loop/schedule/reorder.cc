@@ -113,7 +113,9 @@ Status Schedule::reorder(const std::vector<std::string>& loops) {
             "reorder", all,
             "the bounds of " + new_loops[i]->var->name + " depend on " + new_loops[j]->var->name);
   }
-  {
+  const bool all_independent = std::all_of(old_loops.begin(), old_loops.end(),
+                                           [](const Stmt* s) { return independent(*s); });
+  if (!all_independent) {
     const Region region(*k_, p);
     if (!region.problem.empty()) return refuse("reorder", all, region.problem);
     std::vector<size_t> before, after;
@@ -130,12 +132,14 @@ Status Schedule::reorder(const std::vector<std::string>& loops) {
     Var var;
     Expr begin, extent;
     LoopKind kind;
+    bool independent;
   };
   std::vector<Header> headers;
   for (Stmt* s : new_loops) {
     // A parallel loop runs at top level only; moved inwards it is a plain one again.
     const bool sunk = s->loop_kind == LoopKind::Parallel && s != new_loops[0];
-    headers.push_back({s->var, s->begin, s->extent, sunk ? LoopKind::Serial : s->loop_kind});
+    headers.push_back(
+        {s->var, s->begin, s->extent, sunk ? LoopKind::Serial : s->loop_kind, independent(*s)});
   }
   std::vector<Expr> conds;
   for (Stmt* s : branches) conds.push_back(s->cond);
@@ -148,6 +152,7 @@ Status Schedule::reorder(const std::vector<std::string>& loops) {
   }
   for (size_t i = headers.size(); i-- > 0;) {
     StmtPtr f = make_for(headers[i].var, headers[i].begin, headers[i].extent, headers[i].kind);
+    f->independent = headers[i].independent;
     f->body = std::move(inner);
     inner.clear();
     inner.push_back(std::move(f));

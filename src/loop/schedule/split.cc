@@ -40,14 +40,14 @@ Result<Schedule::Split> Schedule::split(const std::string& loop, int64_t factor,
     const Expr whole = g.simplify(idiv(n, f));
     result.tail = names.unique(loop + "t");
     const Var t = make_var(result.tail);
-    remainder = make_for(t, g.simplify(s->begin + whole * factor), rest, kind);
+    remainder = make_for_like(*s, t, g.simplify(s->begin + whole * factor), rest, kind);
     remainder->body = clone(body);
     rename(remainder->body, names, "_t");
     substitute(remainder->body, {{s->var, var_ref(t)}});
   }
   substitute(body, {{s->var, s->begin + within}});
   // Shapes of buffers allocated below may mention the variable.
-  StmtPtr inner = make_for(i, int_const(0), f);
+  StmtPtr inner = make_for_like(*s, i, int_const(0), f, LoopKind::Serial);
   if (tail == Tail::Guard && !exact) {
     StmtPtr check = make_if(lt(within, n));
     check->body = std::move(body);
@@ -56,8 +56,8 @@ Result<Schedule::Split> Schedule::split(const std::string& loop, int64_t factor,
     inner->body = std::move(body);
   }
   const bool round_up = tail == Tail::Guard && !exact;
-  StmtPtr outer =
-      make_for(o, int_const(0), g.simplify(idiv(round_up ? n + (factor - 1) : n, f)), kind);
+  StmtPtr outer = make_for_like(*s, o, int_const(0),
+                                g.simplify(idiv(round_up ? n + (factor - 1) : n, f)), kind);
   outer->body.push_back(std::move(inner));
   p.body()[p.index()] = std::move(outer);
   if (remainder)

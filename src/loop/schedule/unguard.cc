@@ -273,7 +273,8 @@ Status Schedule::unguard(const std::string& loop) {
   Body rebuilt = std::move(inner);
   for (size_t c = chain.size(); c-- > 0;) {
     if (chain[c]->kind == Stmt::Kind::If) continue;
-    StmtPtr f = make_for(chain[c]->var, chain[c]->begin, chain[c]->extent, chain[c]->loop_kind);
+    StmtPtr f = make_for_like(*chain[c], chain[c]->var, chain[c]->begin, chain[c]->extent,
+                              chain[c]->loop_kind);
     f->body = std::move(rebuilt);
     rebuilt.clear();
     rebuilt.push_back(std::move(f));

@@ -208,6 +208,12 @@ Var make_var(std::string name) {
   return std::make_shared<VarDef>(VarDef{std::move(name), DType::I64});
 }
 
+StmtPtr make_for_like(const Stmt& s, Var v, Expr begin, Expr extent, LoopKind kind) {
+  StmtPtr f = make_for(std::move(v), std::move(begin), std::move(extent), kind);
+  f->independent = independent(s);
+  return f;
+}
+
 StmtPtr make_for(Var v, Expr begin, Expr extent, LoopKind kind) {
   auto s = std::make_unique<Stmt>();
   s->kind = Stmt::Kind::For;

@@ -67,6 +67,11 @@ bool has_intrinsic_on(const Stmt& s, const BufferDef* storage);
 bool uses_var(const Stmt& s, const VarDef* v);
 
 StmtPtr make_for(Var v, Expr begin, Expr extent, LoopKind kind = LoopKind::Serial);
+// A loop like `s` in everything but its bounds and body.
+StmtPtr make_for_like(const Stmt& s, Var v, Expr begin, Expr extent, LoopKind kind);
+inline bool independent(const Stmt& s) {
+  return s.independent || s.loop_kind == LoopKind::Parallel;
+}
 StmtPtr make_if(Expr cond);
 StmtPtr make_store(Buffer b, std::vector<Expr> index, Expr value);
 StmtPtr make_alloc(Buffer b);

@@ -30,9 +30,11 @@ Status Schedule::vectorize(const std::string& loop) {
       inside = "the bounds of loop " + c.var->name + " differ between lanes";
   });
   if (!inside.empty()) return refuse("vectorize", loop, inside);
-  const Region region(*k_, p);
-  if (const std::string why = region.carried_by(s); !why.empty())
-    return refuse("vectorize", loop, why);
+  if (!independent(*s)) {
+    const Region region(*k_, p);
+    if (const std::string why = region.carried_by(s); !why.empty())
+      return refuse("vectorize", loop, why);
+  }
   s->loop_kind = LoopKind::Vectorized;
   k_->trace.push_back("vectorize " + word(loop));
   return ok_status();

@@ -8,7 +8,7 @@ namespace tenfold {
 namespace {
 
 // A splat that a broadcast or iota would spread is cheaper left as an op.
-constexpr size_t kAlwaysFoldBytes = 256;
+constexpr size_t kAlwaysFoldBytes = size_t{64} << 10;
 
 bool foldable(const Op& op) {
   if (op.num_results() == 0 || has_side_effect(op) || op.is("stablehlo.constant")) return false;

@@ -132,15 +132,15 @@ Replacement get_dimension_size(Module& m, Op* op) {
 
 // A slice whose start is known is a plain one; the start is clamped as the op does.
 Replacement dynamic_slice(Module& m, Op* op) {
-  const auto& sizes = op->i64s("slice_sizes");
+  const auto& sizes = op->dims("slice_sizes");
   std::vector<Dim> start, limit;
   for (size_t i = 0; i < sizes.size(); ++i) {
     const Literal* c = constant_of(op->operand(static_cast<int>(i) + 1));
     const Dim& d = op->operand()->type.shape[i];
-    if (!c || !d.is_const()) return nullptr;
-    int64_t s = std::clamp<int64_t>(c->as_i64(0), 0, d.value() - sizes[i]);
+    if (!c || !d.is_const() || !sizes[i].is_const()) return nullptr;
+    int64_t s = std::clamp<int64_t>(c->as_i64(0), 0, d.value() - sizes[i].value());
     start.push_back(s);
-    limit.push_back(s + sizes[i]);
+    limit.push_back(sizes[i] + s);
   }
   return builder_at(m, op).slice(op->operand(), start, limit, std::vector<int64_t>(sizes.size(), 1));
 }

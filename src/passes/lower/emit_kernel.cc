@@ -155,7 +155,8 @@ class KernelEmitter final : public EmitContext {
     const Op* d = v->def();
     if (d && is_immediate(*d)) return immediate(d->lit("value"));
     if (!d || !group_.members.count(d) || d == group_.hero) return loop::load(buffer_of(v), index);
-    bool shared = v->users().size() > 1 && guard_depth_ == 0;
+    // A view costs index arithmetic only, and heroes want to see the load itself.
+    bool shared = v->users().size() > 1 && guard_depth_ == 0 && d->def->kind != OpKind::View;
     if (!shared) return compute(*d, index);
     Memo key{v, &builder_.current(), index};
     for (auto& [k, e] : memo_)

@@ -131,13 +131,19 @@ std::vector<std::pair<int, int>> phases(const loop::Kernel& k) {
   auto parallel = [&](int i) {
     return k.body[i]->kind == Stmt::Kind::For && k.body[i]->loop_kind == loop::LoopKind::Parallel;
   };
+  auto works = [&](int i, int end) {
+    for (; i < end; ++i)
+      if (k.body[i]->kind != Stmt::Kind::Let && k.body[i]->kind != Stmt::Kind::Alloc) return true;
+    return false;
+  };
   for (int i = 0; i < n;) {
     int j = i + 1;
     if (!parallel(i))
       while (j < n && !parallel(j)) ++j;
-    out.emplace_back(i, j);
+    if (works(i, j)) out.emplace_back(i, j);
     i = j;
   }
+  if (out.empty()) out.emplace_back(0, 0);  // nothing to compute is a phase as well
   return out;
 }
 

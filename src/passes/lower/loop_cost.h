@@ -17,7 +17,8 @@ struct LoopCost {
 LoopCost cost_of(const loop::Body& body, const std::vector<loop::Var>& symbols);
 
 // The statements of `k` that run as one phase each: every top-level Parallel loop, and every run of
-// other statements between them. Half-open ranges into k.body.
+// other statements between them that does something. Half-open ranges into k.body; never none, so
+// that a kernel without elements is a function too. Backends make their phases by the same rule.
 std::vector<std::pair<int, int>> phases(const loop::Kernel& k);
 
 }  // namespace tenfold

@@ -46,6 +46,13 @@ class Generic {
         again = true;
       }
     }
+    // A single outer iteration (a batch of one) leaves nothing to share out.
+    for (std::vector<Stmt*> l = perfect_nest(find(top));
+         l.size() > 1 && constant_extent(*l[0]) == 1 && l[1]->independent; l = perfect_nest(find(top))) {
+      auto fused = schedule_.fuse(top, l[1]->var->name);
+      if (!fused.ok()) break;
+      top = *fused;
+    }
     std::vector<Stmt*> loops = perfect_nest(find(top));
     if (loops.empty()) return;
     Stmt* last = loops.back();

@@ -145,19 +145,6 @@ bool repack_param(Kernel& k, const Nest& n, int64_t block, const std::function<b
   return true;
 }
 
-// A guard against columns past the end protects nothing in a loop that writes registers only and
-// whose reads stay inside their buffers (b is packed in whole blocks, a does not depend on columns).
-void drop_guards(loop::Body& body) {
-  for (auto& s : body) {
-    if (s->kind == Stmt::Kind::If && s->else_body.empty()) {
-      loop::Body inner = std::move(s->body);
-      TF_CHECK(inner.size() == 1, "a distributed branch holds one statement");
-      s = std::move(inner[0]);
-    }
-    drop_guards(s->body);
-  }
-}
-
 class Blocker {
  public:
   Blocker(EmittedKernel& ek, const loop::Machine& m, const std::function<bool(int)>& constant,
@@ -194,8 +181,10 @@ class Blocker {
     row_block_ = block.rows;
     int64_t width = int64_t{vectors_} * lanes_;
     packed_ = !both && columns > 0 && repack_param(kernel_, n, width, constant_, own_repacks_);
-    if (!packed_ && !both && !contiguous_columns(n)) return refused("b is not contiguous along columns");
-    unguarded_ = packed_ || (columns > 0 && columns % width == 0);
+    if (!packed_ && !both && !contiguous_columns(n)) {
+      if (!pack_layout(n)) return refused("b is not contiguous along columns and cannot be packed");
+    }
+    guarded_ = columns < 0 || columns % width != 0;
     std::string top = n.outs[0]->var->name;
     // A plain matrix product has no other loops to share out: cut its rows into tasks.
     if (n.outs.size() == 2 && n.rows == n.outs[0] && (rows < 0 || rows > 2 * kRowsPerTask)) {
@@ -209,9 +198,26 @@ class Blocker {
     return nest(top, n.rows ? n.rows->var->name : "", rows < 0);
   }
 
+  // The order in which each task copies its columns of b: columns last, what the reduction runs
+  // along before them.
+  bool pack_layout(const Nest& n) {
+    Expr b = stripped(n.b);
+    if (b->kind != ExprNode::Kind::Load || b->buffer->scope != loop::Scope::Param) return false;
+    int column = -1;
+    for (size_t d = 0; d < b->args.size(); ++d)
+      if (mentions(b->args[d], n.columns->var)) {
+        if (column >= 0) return false;
+        column = static_cast<int>(d);
+      }
+    pack_buffer_ = b->buffer->name;
+    for (size_t d = 0; d < b->args.size(); ++d)
+      if (static_cast<int>(d) != column) pack_order_.push_back(std::to_string(d));
+    pack_order_.push_back(std::to_string(column));
+    return true;
+  }
+
   bool contiguous_columns(const Nest& n) {
     bool ok = true;
-    std::vector<Access> all;
     Expr b = stripped(n.b);
     if (b->kind != ExprNode::Kind::Load) return false;
     Expr s = stride_of(flat_offset(b->buffer, b->args), n.columns->var);
@@ -261,6 +267,10 @@ class Blocker {
     Stmt* o = find(outer);
     if (o && o->loop_kind != loop::LoopKind::Parallel) TF_TRY(schedule_.parallel(outer));
 
+    if (!pack_buffer_.empty()) {
+      auto packed = schedule_.cache_read(pack_buffer_, outer, pack_order_);
+      if (!packed.ok()) return packed.take_errors();
+    }
     if (rows.empty()) return registers("", vec, lane, acc, reds);
     int64_t row_extent = constant_extent(*find(rows));
     if (row_extent > 0 && row_extent <= row_block_) return registers(rows, vec, lane, acc, reds);
@@ -314,9 +324,9 @@ class Blocker {
     std::vector<std::string> order = reds;
     order.insert(order.end(), names.begin() + static_cast<long>(depth), names.begin() + static_cast<long>(2 * depth));
     TF_TRY(schedule_.reorder(order));
-    if (unguarded_)
-      for (size_t part = 0; part < 2; ++part)
-        drop_guards(find(part == 0 ? names[0] : order[0])->body);
+    // Columns past the end are computed and never stored, where reading them is safe.
+    if (guarded_)
+      for (const std::string& part : {names[0], order[0]}) (void)schedule_.unguard(part);
     for (size_t part = 0; part < 3; ++part) {
       for (size_t d = 0; d + 1 < depth; ++d) TF_TRY(schedule_.unroll(names[part * depth + d]));
       TF_TRY(schedule_.vectorize(names[part * depth + depth - 1]));
@@ -332,7 +342,9 @@ class Blocker {
   Kernel kernel_;
   Schedule schedule_;
   int lanes_ = 1, vectors_ = 1, row_block_ = 1;
-  bool packed_ = false, unguarded_ = false;
+  bool packed_ = false, guarded_ = false;
+  std::string pack_buffer_;               // packed by each task at run time; empty: none
+  std::vector<std::string> pack_order_;
 };
 
 }  // namespace

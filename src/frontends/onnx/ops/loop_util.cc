@@ -256,7 +256,10 @@ LoopResult build_loop(NodeContext& n, const LoopSpec& spec) {
   };
   for (const Stack& k : stacks) a.op->region(0)->add_arg(fresh_rows(k, nullptr));
   Value* more = said;
-  if (spec.trip) more = cond.binary(Prim::And, said, cond.compare("LT", round, spec.trip));
+  if (spec.trip) {
+    more = cond.compare("LT", round, spec.trip);
+    if (!counted) more = cond.binary(Prim::And, said, more);
+  }
   cond.return_({more});
 
   // Results: what varies is bound by the loop itself.

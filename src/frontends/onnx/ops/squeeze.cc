@@ -23,7 +23,8 @@ Outputs squeeze(NodeContext& n) {
     for (size_t i = 0; i < in.size(); ++i) {
       const Truth one = equal(in[i], Dim(1));
       if (one == Truth::Unknown) {
-        n.fail(
+        n.need_dims(
+            {in[i]},
             fmt::format("squeezing every dimension of 1: whether dimension {} of {} is one is "
                         "not known at import; give axes or fix the shape",
                         i, x->type.str()));
