@@ -3,8 +3,9 @@
 #   test/<label>/*_test.cc    GoogleTest; one program per folder, one CTest entry per file
 #   test/<label>/test_*.py    pytest; one CTest entry per file
 #   test/<label>/*.mlir       a `// RUN:` line (needs a built tool), checked by FileCheck
-#   test/fuzz/*_fuzz.cc       LLVMFuzzerTestOneInput; replays test/fuzz/corpus/<stem>/ as a test,
-#                             and is a real fuzzer with -DTENFOLD_FUZZ=ON
+#   test/fuzz/*_fuzz.cc       LLVMFuzzerTestOneInput; replays test/fuzz/corpus/<stem>/ (and what
+#                             <stem>_seeds.py writes) with mutations as a test, and is a real
+#                             fuzzer with -DTENFOLD_FUZZ=ON
 include_guard()
 
 find_package(GTest REQUIRED CONFIG)
@@ -91,8 +92,16 @@ foreach(_file IN LISTS _fuzzers)
     target_link_options(${_stem} PRIVATE -fsanitize=fuzzer)
   else()
     target_sources(${_stem} PRIVATE ${CMAKE_SOURCE_DIR}/test/support/fuzz_replay_main.cc)
+    set(_seeds ${CMAKE_BINARY_DIR}/fuzz/seeds/${_stem})
     add_test(NAME fuzz.${_stem}
-             COMMAND ${_stem} ${CMAKE_SOURCE_DIR}/test/fuzz/corpus/${_stem})
+             COMMAND ${_stem} ${CMAKE_SOURCE_DIR}/test/fuzz/corpus/${_stem} ${_seeds})
     tenfold_test(fuzz.${_stem} fuzz)
+    if(EXISTS ${CMAKE_SOURCE_DIR}/test/fuzz/${_stem}_seeds.py)
+      add_test(NAME fuzz.${_stem}_seeds
+               COMMAND ${TENFOLD_PYTHON} ${CMAKE_SOURCE_DIR}/test/fuzz/${_stem}_seeds.py ${_seeds})
+      tenfold_test(fuzz.${_stem}_seeds fuzz)
+      set_tests_properties(fuzz.${_stem}_seeds PROPERTIES FIXTURES_SETUP ${_stem}_seeds)
+      set_tests_properties(fuzz.${_stem} PROPERTIES FIXTURES_REQUIRED ${_stem}_seeds)
+    endif()
   endif()
 endforeach()

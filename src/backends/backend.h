@@ -15,14 +15,14 @@ namespace tenfold {
 
 // A parsed --target: "cpu", "cpu:skylake-avx512", "cpu:cortex-a72", "cpu:rv64gcv".
 struct Target {
-  std::string text;      // as the user wrote it
-  std::string backend;   // "cpu"
-  std::string triple;    // LLVM triple
-  std::string cpu;       // LLVM cpu name
-  std::string features;  // "+avx512f,+avx512vnni"
-  loop::Machine machine;     // what schedules look at
+  std::string text;       // as the user wrote it
+  std::string backend;    // "cpu"
+  std::string triple;     // LLVM triple
+  std::string cpu;        // LLVM cpu name
+  std::string features;   // "+avx512f,+avx512vnni"
+  loop::Machine machine;  // what schedules look at
   bool vnni = false, fp16 = false, dotprod = false;
-  bool host = false;     // can run in this process
+  bool host = false;  // can run in this process
 };
 
 struct CompiledKernels {
@@ -44,15 +44,17 @@ struct CodegenOptions {
 };
 
 struct Backend {
-  std::string_view name;     // "cpu"
+  std::string_view name;  // "cpu"
   std::string_view summary;
-  std::function<std::vector<std::string>()> targets;            // names for `tenfold targets`
+  std::function<std::vector<std::string>()> targets;  // names for `tenfold targets`
   std::function<Result<Target>(std::string_view text)> parse_target;
   std::function<Result<CompiledKernels>(const std::vector<loop::Kernel>&, const Target&,
-                                        const CodegenOptions&)> compile;
+                                        const CodegenOptions&)>
+      compile;
   // Relocatable object -> shared object in memory (for dlopen, .so artifacts).
   std::function<Result<std::string>(const std::string& object, const Target&,
-                                    const std::vector<std::string>& exports)> link_shared;
+                                    const std::vector<std::string>& exports)>
+      link_shared;
 };
 
 std::span<const Backend* const> all_backends();

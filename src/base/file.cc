@@ -12,9 +12,21 @@
 #include <climits>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <mutex>
 
 namespace tenfold {
 namespace {
+
+// Live mappings, so that pages are only ever dropped from these.
+struct Mappings {
+  std::mutex mutex;
+  std::map<uintptr_t, size_t> sizes;
+};
+Mappings& mappings() {
+  static Mappings m;
+  return m;
+}
 
 namespace fs = std::filesystem;
 
@@ -66,9 +78,33 @@ Result<FileBytes> map_file(const std::string& path) {
   void* p = ::mmap(nullptr, n, PROT_READ, MAP_PRIVATE, d.fd, 0);
   if (p == MAP_FAILED) return file_error("file-read", "cannot map: " + reason(errno), path);
   f.bytes = {static_cast<const std::byte*>(p), n};
-  f.owner =
-      std::shared_ptr<const void>(p, [n](const void* q) { ::munmap(const_cast<void*>(q), n); });
+  Mappings& m = mappings();
+  {
+    std::lock_guard lock(m.mutex);
+    m.sizes[reinterpret_cast<uintptr_t>(p)] = n;
+  }
+  f.owner = std::shared_ptr<const void>(p, [n](const void* q) {
+    Mappings& all = mappings();
+    std::lock_guard lock(all.mutex);
+    all.sizes.erase(reinterpret_cast<uintptr_t>(q));
+    ::munmap(const_cast<void*>(q), n);
+  });
   return f;
+}
+
+void drop_mapped_pages(const void* p, size_t n) {
+  const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  uintptr_t begin = (reinterpret_cast<uintptr_t>(p) + page - 1) / page * page;
+  uintptr_t end = (reinterpret_cast<uintptr_t>(p) + n) / page * page;
+  if (end <= begin) return;
+  Mappings& m = mappings();
+  std::lock_guard lock(m.mutex);
+  auto it = m.sizes.upper_bound(begin);
+  if (it == m.sizes.begin()) return;
+  --it;
+  if (end > it->first + it->second) return;
+  // Clean pages of a read-only mapping: the file still has them.
+  ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 Result<std::string> read_text_file(const std::string& path, size_t limit) {

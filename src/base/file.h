@@ -23,6 +23,9 @@ struct FileBytes {
 // Maps a regular file of any size; pages are read when touched.
 // Errors: file-not-found, file-not-regular, file-read.
 Result<FileBytes> map_file(const std::string& path);
+// Gives the memory of mapped pages wholly inside [p, p + n) back; they are read again when touched.
+// Does nothing for memory that map_file() did not give.
+void drop_mapped_pages(const void* p, size_t n);
 // The whole file as a string, refused when larger than `limit` (file-too-large). For text that is
 // edited or kept; also reads what cannot be mapped.
 Result<std::string> read_text_file(const std::string& path, size_t limit = size_t{1} << 30);

@@ -1,5 +1,8 @@
 #include "driver/compile.h"
 
+#include <malloc.h>
+#include <sys/mman.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -33,13 +36,26 @@ class Stopwatch {
 // Null when there is no memory for it. Each constant is released once it is in the blob.
 std::shared_ptr<const std::byte> constant_blob(Lowered& l) {
   size_t bytes = (l.program.const_bytes + 64) / 64 * 64;
-  std::shared_ptr<std::byte> blob(static_cast<std::byte*>(std::aligned_alloc(64, bytes)),
-                                  [](std::byte* p) { std::free(p); });
-  if (!blob) return nullptr;
-  std::memset(blob.get(), 0, bytes);  // what lies between constants is written into artifacts too
+  void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return nullptr;
+  std::shared_ptr<std::byte> blob(static_cast<std::byte*>(pages),
+                                  [bytes](std::byte* p) { munmap(p, bytes); });
+  constexpr size_t kTrimBytes = size_t{32} << 20;
+  size_t released = 0;
+  // What lies between constants, and padding inside packed ones, is written into artifacts too: the
+  // blob starts as zero pages, which cost nothing until written.
   for (auto& c : l.constants) {
     place(c, blob.get());
+    drop_mapped_pages(c.value.bytes(), c.value.byte_count());
+    released += c.value.byte_count();
     c.value = Literal();
+#ifdef __GLIBC__
+    // The allocator keeps freed blocks below its moving threshold; hand them back now and then.
+    if (released > kTrimBytes) {
+      malloc_trim(0);
+      released = 0;
+    }
+#endif
   }
   return blob;
 }
@@ -49,6 +65,7 @@ onnx::ImportOptions import_options(const CompileOptions& options) {
   import.shapes = options.shapes;
   import.sequence_lengths = options.sequence_lengths;
   import.override_defaults = options.override_defaults;
+  import.values = options.values;
   return import;
 }
 
@@ -71,26 +88,36 @@ Result<std::unique_ptr<Module>> read_stablehlo(std::string_view text, const std:
 
 }  // namespace
 
-Result<std::unique_ptr<Module>> load_model(const std::string& path, const CompileOptions& options) {
+Result<std::unique_ptr<Module>> load_model(const std::string& path, const CompileOptions& options,
+                                           ModelNeeds* needs) {
   TF_ASSIGN(ModelFormat format, model_format(path));
   if (format == ModelFormat::StableHlo) {
     TF_ASSIGN(FileBytes file, map_file(path));
     return read_stablehlo(file.text(), path, options);
   }
-  if (format == ModelFormat::Onnx) return onnx::import_onnx(path, import_options(options));
+  if (format == ModelFormat::Onnx) {
+    onnx::ImportNeeds wanted;
+    auto m = onnx::import_onnx(path, import_options(options), &wanted);
+    if (needs) *needs = {wanted.values, wanted.shapes};
+    return m;
+  }
   return unsupported_format(format, path);
 }
 
 Result<std::unique_ptr<Module>> load_model_bytes(std::span<const std::byte> bytes,
                                                  const std::string& name, const std::string& folder,
-                                                 const CompileOptions& options) {
+                                                 const CompileOptions& options, ModelNeeds* needs) {
   ModelFormat format = model_format(name, bytes);
   if (format == ModelFormat::StableHlo) {
     return read_stablehlo({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name,
                           options);
   }
-  if (format == ModelFormat::Onnx)
-    return onnx::import_onnx_bytes(bytes, name, folder, import_options(options));
+  if (format == ModelFormat::Onnx) {
+    onnx::ImportNeeds wanted;
+    auto m = onnx::import_onnx_bytes(bytes, name, folder, import_options(options), &wanted);
+    if (needs) *needs = {wanted.values, wanted.shapes};
+    return m;
+  }
   return unsupported_format(format, name);
 }
 
@@ -118,6 +145,7 @@ Result<CompiledModel> compile(Module& m, const CompileOptions& options) {
   lowering.opt_level = level;
   lowering.fast_math = options.pipeline.fast_math;
   TF_ASSIGN(Lowered lowered, lower(m, lowering));
+  m.functions.clear();  // what the constants need of it, lowering has
   watch.stage("lower");
 
   const std::string& dir = options.pipeline.dump_dir;
@@ -147,8 +175,17 @@ Result<CompiledModel> compile(Module& m, const CompileOptions& options) {
     };
     for (size_t p = 0; p < info.phases.size(); ++p) {
       info.phases[p].symbol = kc.phase_symbols[p];
-      info.phases[p].extent = size_expr(kc.extents[p], reg);
-      info.phases[p].workspace = size_expr(kc.workspace_bytes[p], reg);
+      auto extent = size_expr(kc.extents[p], reg);
+      auto workspace = size_expr(kc.workspace_bytes[p], reg);
+      if (!extent || !workspace)
+        return Error{"lower-unsupported",
+                     "kernel " + info.name +
+                         " needs scratch memory whose size depends on data; fix the shapes of its "
+                         "inputs (--shape)",
+                     {m.source},
+                     info.origins};
+      info.phases[p].extent = std::move(*extent);
+      info.phases[p].workspace = std::move(*workspace);
       exports.push_back(kc.phase_symbols[p]);
     }
   }

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +26,13 @@ struct CompileOptions {
   // ONNX: lengths of sequence inputs, and inputs with a default that are to be arguments.
   std::map<std::string, int64_t> sequence_lengths;
   std::vector<std::string> override_defaults;
+  // Values of inputs that the compiler must know (axes, ranks); a call with others compiles again.
+  std::map<std::string, Literal> values;
+};
+
+// Inputs whose value or shape, when fixed, might let a refused model be read.
+struct ModelNeeds {
+  std::set<std::string> values, shapes;
 };
 
 struct CompiledModel {
@@ -44,12 +52,14 @@ struct CompiledModel {
 
 // By suffix, and by content where that says nothing: .onnx, .mlir. Every problem of the model at
 // once.
-Result<std::unique_ptr<Module>> load_model(const std::string& path, const CompileOptions& options);
+Result<std::unique_ptr<Module>> load_model(const std::string& path, const CompileOptions& options,
+                                           ModelNeeds* needs = nullptr);
 // The same from memory. `owner` keeps the bytes alive; `name` stands in messages and its suffix
 // counts; `folder` is where external data may lie, empty: nowhere.
 Result<std::unique_ptr<Module>> load_model_bytes(std::span<const std::byte> bytes,
                                                  const std::string& name, const std::string& folder,
-                                                 const CompileOptions& options);
+                                                 const CompileOptions& options,
+                                                 ModelNeeds* needs = nullptr);
 // Compiles `m` in place (it is consumed: passes rewrite it).
 Result<CompiledModel> compile(Module& m, const CompileOptions& options);
 

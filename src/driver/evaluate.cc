@@ -26,19 +26,30 @@ void learn_from(CompileOptions& options, const std::vector<NamedLiteral>& given)
 Result<std::unique_ptr<Module>> load_with(const ModelSource& source, CompileOptions& options,
                                           const std::vector<NamedLiteral>& given) {
   learn_from(options, given);
-  auto module = source.load(options);
-  if (module.ok() || given.empty()) return module;
-  const Errors& errors = module.errors();
-  if (std::none_of(errors.begin(), errors.end(),
-                   [](const Error& e) { return e.id == "onnx-unknown-rank"; }))
-    return module;
-  CompileOptions with_ranks = options;
-  for (const auto& g : given)
-    if (!g.name.empty()) with_ranks.shapes.try_emplace(g.name, g.value.dims().size(), -1);
-  auto again = source.load(with_ranks);
-  if (!again.ok()) return module;
-  options = std::move(with_ranks);
-  return again;
+  ModelNeeds needs;
+  auto module = source.load(options, &needs);
+  // Each round fixes what the last one asked for and the inputs tell; later nodes may ask for more.
+  for (int round = 0; round < 8 && !module.ok() && !given.empty(); ++round) {
+    bool rank_unknown = std::any_of(module.errors().begin(), module.errors().end(),
+                                    [](const Error& e) { return e.id == "onnx-unknown-rank"; });
+    CompileOptions more = options;
+    bool learnt = false;
+    for (const auto& g : given) {
+      if (g.name.empty()) continue;
+      if (needs.values.count(g.name)) learnt |= more.values.try_emplace(g.name, g.value).second;
+      if (needs.shapes.count(g.name))
+        learnt |= more.shapes.insert_or_assign(g.name, g.value.dims()).second;
+      else if (rank_unknown)
+        learnt |= more.shapes.try_emplace(g.name, g.value.dims().size(), -1).second;
+    }
+    if (!learnt) break;
+    ModelNeeds next;
+    auto again = source.load(more, &next);
+    options = std::move(more);
+    needs = std::move(next);
+    module = std::move(again);
+  }
+  return module;
 }
 
 Result<std::vector<NamedLiteral>> evaluate_named(const ModelSource& source, CompileOptions options,

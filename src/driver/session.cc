@@ -32,8 +32,10 @@ Result<ModelFormat> ModelSource::format() const {
   return in_memory ? Result<ModelFormat>(model_format(path, bytes)) : model_format(path);
 }
 
-Result<std::unique_ptr<Module>> ModelSource::load(const CompileOptions& options) const {
-  return in_memory ? load_model_bytes(bytes, path, {}, options) : load_model(path, options);
+Result<std::unique_ptr<Module>> ModelSource::load(const CompileOptions& options,
+                                                  ModelNeeds* needs) const {
+  return in_memory ? load_model_bytes(bytes, path, {}, options, needs)
+                   : load_model(path, options, needs);
 }
 
 Result<std::shared_ptr<const rt::Executable>> make_executable(const CompiledModel& m) {
@@ -113,6 +115,7 @@ Result<std::vector<Literal>> Session::order_inputs(const std::vector<NamedLitera
 }
 
 Status Session::prepare(const std::vector<Literal>& inputs) {
+  TF_TRY(follow_values(inputs));
   if (!options_.per_shape || !compiled_) return ok_status();
   std::vector<std::vector<int64_t>> shapes;
   for (const auto& i : inputs) shapes.push_back(i.dims());
@@ -145,6 +148,23 @@ Status Session::prepare(const std::vector<Literal>& inputs) {
   }
   last_shapes_ = shapes;
   exe_ = it->exe;
+  return ok_status();
+}
+
+// The program was compiled for certain values of some inputs; other values need another program.
+Status Session::follow_values(const std::vector<Literal>& inputs) {
+  if (options_.compile.values.empty() || inputs.size() != inputs_.size()) return ok_status();
+  std::string changed;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    auto it = options_.compile.values.find(inputs_[i].name);
+    if (it == options_.compile.values.end() || it->second.same(inputs[i])) continue;
+    changed += (changed.empty() ? "`" : ", `") + inputs_[i].name + "`";
+    it->second = inputs[i];
+  }
+  if (changed.empty()) return ok_status();
+  TF_ASSIGN(auto module, source_.load(options_.compile));
+  TF_TRY(compile_now(*module));
+  recompilations_.push_back("the value of " + changed + " changed");
   return ok_status();
 }
 

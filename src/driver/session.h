@@ -34,7 +34,8 @@ struct ModelSource {
 
   static ModelSource file(std::string path) { return {std::move(path), {}, nullptr, false}; }
   Result<ModelFormat> format() const;
-  Result<std::unique_ptr<Module>> load(const CompileOptions& options) const;
+  Result<std::unique_ptr<Module>> load(const CompileOptions& options,
+                                       ModelNeeds* needs = nullptr) const;
 };
 
 class Session {
@@ -89,6 +90,7 @@ class Session {
  private:
   Session() = default;
   Status compile_now(Module& m);
+  Status follow_values(const std::vector<Literal>& inputs);
   Status use(std::shared_ptr<const rt::Executable> exe);
 
   ModelSource source_;

@@ -23,7 +23,8 @@ void replace_op(Op* op, const std::vector<Value*>& values) {
     Value* to = values[static_cast<size_t>(i)];
     if (from == to) continue;
     if (to->name.empty() && to->def()) to->name = from->name;
-    if (to->def() && !to->def()->is("stablehlo.constant")) merge_origins(to->def()->origins, op->origins);
+    if (to->def() && !to->def()->is("stablehlo.constant"))
+      merge_origins(to->def()->origins, op->origins);
     from->replace_all_uses_with(to);
   }
   op->parent()->erase(op);
@@ -34,7 +35,8 @@ const Literal* constant_of(const Value* v) {
 }
 
 std::optional<double> splat_of(const Value* v) {
-  while (v->def() && (v->def()->is("stablehlo.broadcast_in_dim") || v->def()->is("stablehlo.reshape")))
+  while (v->def() &&
+         (v->def()->is("stablehlo.broadcast_in_dim") || v->def()->is("stablehlo.reshape")))
     v = v->def()->operand();
   const Literal* l = constant_of(v);
   if (!l || is_complex(l->dtype()) || l->size() == 0 || !l->is_splat()) return std::nullopt;
@@ -76,9 +78,8 @@ bool has_side_effect(const Op& op) {
   if (op.is("stablehlo.custom_call")) return op.flag("has_side_effect");
   bool nested = false;
   for (int i = 0; i < op.num_regions() && !nested; ++i)
-    walk(*op.region(i), [&](const Op* o) {
-      nested |= o->def->kind != OpKind::Terminator && has_side_effect(*o);
-    });
+    walk(*op.region(i),
+         [&](const Op* o) { nested |= o->def->kind != OpKind::Terminator && has_side_effect(*o); });
   // A loop's body may bind symbols of its own; they die with it.
   return nested && op.num_results() == 0;
 }

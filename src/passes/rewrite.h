@@ -23,8 +23,8 @@ Op* only_def_of(const Value* v, std::string_view name);
 // Elementwise op with this primitive.
 Op* prim_of(const Value* v, Prim p);
 void merge_origins(std::vector<std::string>& into, const std::vector<std::string>& from);
-// Every op of every function's body, nested regions first. The callback may erase the op it is given
-// and insert others; erasing further ops of the same block is not safe.
+// Every op of every function's body, nested regions first. The callback may erase the op it is
+// given and insert others; erasing further ops of the same block is not safe.
 void for_each_op(Module& m, const std::function<void(Op*)>& f);
 // Ops without results that matter (bind_symbol, custom calls with side effects ...) are never dead.
 bool has_side_effect(const Op& op);

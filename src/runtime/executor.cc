@@ -12,7 +12,10 @@ namespace tenfold::rt {
 namespace {
 
 // Less work than this for each thread is done faster alone.
-constexpr int64_t kNanosecondsPerThread = 8000;
+constexpr int64_t kNanosecondsPerThread = 10000;
+// Work beyond this is cut into more parts than threads, so that a thread whose core is taken away
+// for a moment leaves the rest to the others.
+constexpr int64_t kNanosecondsPerPart = 50000;
 
 Error program_error(const std::string& what) {
   return Error{"bad-program", "the compiled model is damaged: " + what, {}, {}};
@@ -142,13 +145,20 @@ Result<std::shared_ptr<const Executable>> Executable::create(Program program,
                  static_cast<size_t>(i.ints[k + 1]) < p.buffers[i.ints[k]].dims.size() &&
                  i.ints[k + 2] >= 0 && static_cast<size_t>(i.ints[k + 2]) < symbols;
           break;
-        case Instr::Op::Copy: ok = i.args.size() == 2; break;
-        case Instr::Op::If: ok = i.args.size() == 1 && !i.blocks.empty(); break;
+        case Instr::Op::Copy:
+          ok = i.args.size() == 2;
+          break;
+        case Instr::Op::If:
+          ok = i.args.size() == 1 && !i.blocks.empty();
+          break;
         case Instr::Op::While:
           ok = i.blocks.size() == 2 && p.blocks[i.blocks[0]].results.size() == 1;
           break;
-        case Instr::Op::Check: ok = i.args.size() == 1; break;
-        default: ok = false;
+        case Instr::Op::Check:
+          ok = i.args.size() == 1;
+          break;
+        default:
+          ok = false;
       }
       if (!ok) return program_error("an instruction");
     }
@@ -200,13 +210,27 @@ int64_t Context::eval(const SizeExpr& e) const {
     }
     int64_t b = stack[--n], a = stack[n - 1], r = 0;
     switch (s.op) {
-      case Op::Add: r = static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); break;
-      case Op::Sub: r = static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); break;
-      case Op::Mul: r = static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); break;
-      case Op::FloorDiv: r = b ? a / b - (a % b != 0 && (a < 0) != (b < 0)) : 0; break;
-      case Op::Mod: r = b ? (a % b + b) % b : 0; break;
-      case Op::Min: r = std::min(a, b); break;
-      default: r = std::max(a, b); break;
+      case Op::Add:
+        r = static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+        break;
+      case Op::Sub:
+        r = static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+        break;
+      case Op::Mul:
+        r = static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+        break;
+      case Op::FloorDiv:
+        r = b ? a / b - (a % b != 0 && (a < 0) != (b < 0)) : 0;
+        break;
+      case Op::Mod:
+        r = b ? (a % b + b) % b : 0;
+        break;
+      case Op::Min:
+        r = std::min(a, b);
+        break;
+      default:
+        r = std::max(a, b);
+        break;
     }
     stack[n - 1] = r;
   }
@@ -275,8 +299,8 @@ Status Context::bind_inputs(const std::vector<TensorView>& inputs) {
       errors.push_back({std::move(id), "input `" + b.name + "`: " + what, {p.model_name}, {}});
     };
     if (v.dtype != b.dtype) {
-      fail("input-dtype", "is " + std::string(name(v.dtype)) + ", the model takes " +
-                              std::string(name(b.dtype)));
+      fail("input-dtype",
+           "is " + std::string(name(v.dtype)) + ", the model takes " + std::string(name(b.dtype)));
       continue;
     }
     if (v.dims.size() != b.dims.size()) {
@@ -291,7 +315,9 @@ Status Context::bind_inputs(const std::vector<TensorView>& inputs) {
       int32_t symbol = -1;
       for (const auto& s : steps)
         if (s.op == SizeExpr::Op::Sym) symbol = static_cast<int32_t>(s.v);
-      bool bare = symbol >= 0 && (steps.size() == 1 || (steps.size() == 3 && steps[0].op == SizeExpr::Op::Const && steps[0].v == 1 && steps[2].op == SizeExpr::Op::Mul));
+      bool bare = symbol >= 0 &&
+                  (steps.size() == 1 || (steps.size() == 3 && steps[0].op == SizeExpr::Op::Const &&
+                                         steps[0].v == 1 && steps[2].op == SizeExpr::Op::Mul));
       if (bare && !bound[static_cast<size_t>(symbol)]) {
         const SymbolInfo& s = p.symbols[static_cast<size_t>(symbol)];
         if (v.dims[d] < s.min || v.dims[d] > s.max)
@@ -335,8 +361,10 @@ int64_t Context::plan_block(int32_t block) {
   for (auto& i : items) order.push_back(&i);
   int64_t total = place(order);
   for (size_t i = 0; i < items.size(); ++i) {
-    if (what[i].first) nested_offsets_.emplace_back(what[i].second, items[i].offset);
-    else offsets_[what[i].second] = items[i].offset;
+    if (what[i].first)
+      nested_offsets_.emplace_back(what[i].second, items[i].offset);
+    else
+      offsets_[what[i].second] = items[i].offset;
   }
   return total;
 }
@@ -441,10 +469,12 @@ void Context::call(const Instr& i) {
       const int64_t* symbols;
       void* workspaces[64];
     } job{f, args, symbols, {}};
-    parts = std::min(parts, 64);
-    for (int t = 0; t < parts; ++t) job.workspaces[t] = workspace(t, bytes);
+    int threads = std::min(pool_->threads(), 64);
+    for (int t = 0; t < threads; ++t) job.workspaces[t] = workspace(t, bytes);
+    int64_t more_parts =
+        std::min<int64_t>(eval(k.phases[ph].cost) / kNanosecondsPerPart, 4 * parts);
     pool_->run(
-        extent, parts,
+        extent, static_cast<int>(std::min(extent, std::max<int64_t>(parts, more_parts))),
         [](void* c, int64_t begin, int64_t end, int worker) {
           auto* j = static_cast<Job*>(c);
           j->f(j->args, j->symbols, begin, end, j->workspaces[worker]);
@@ -483,8 +513,12 @@ Status Context::run_block(int32_t block) {
   const Program& p = exe_->program_;
   for (const Instr& i : p.blocks[block].instrs) {
     switch (i.op) {
-      case Instr::Op::Call: call(i); break;
-      case Instr::Op::BindSymbol: TF_TRY(bind_symbol(i)); break;
+      case Instr::Op::Call:
+        call(i);
+        break;
+      case Instr::Op::BindSymbol:
+        TF_TRY(bind_symbol(i));
+        break;
       case Instr::Op::BindShape:
         for (size_t k = 0; k < i.ints.size(); k += 3)
           symbols_[i.ints[k + 2]] = dims_of(i.ints[k])[i.ints[k + 1]];

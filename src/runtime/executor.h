@@ -113,8 +113,8 @@ class Context {
   std::shared_ptr<const Executable> exe_;
   std::shared_ptr<ThreadPool> pool_;
   std::vector<int64_t> symbols_, planned_for_;
-  std::vector<void*> pointers_;                 // by owning buffer
-  std::vector<int64_t> offsets_;                // planned, relative to the block's region
+  std::vector<void*> pointers_;                    // by owning buffer
+  std::vector<int64_t> offsets_;                   // planned, relative to the block's region
   std::vector<std::vector<int64_t>> actual_dims_;  // of dynamic buffers
   std::vector<std::unique_ptr<Block>> dynamic_;
   std::vector<std::unique_ptr<Block>> workspaces_;

@@ -17,7 +17,10 @@ namespace tenfold::rt {
 // Integer expression in postfix form, evaluated on symbol registers.
 struct SizeExpr {
   enum class Op : uint8_t { Const, Sym, Add, Sub, Mul, FloorDiv, Mod, Min, Max };
-  struct Step { Op op; int64_t v; };
+  struct Step {
+    Op op;
+    int64_t v;
+  };
   std::vector<Step> steps;
 };
 
@@ -34,19 +37,20 @@ struct BufferInfo {
   std::vector<SizeExpr> dims;
   uint64_t const_offset = 0;  // Constant: into the constant blob
   int32_t alias_of = -1;      // shares storage with this buffer (views, in-place results)
-  // Sized when it is defined, from its own heap block: its dims depend on symbols bound in mid-block,
-  // or it is a loop-carried value whose shape may change. Copy gives it the source's actual shape.
+  // Sized when it is defined, from its own heap block: its dims depend on symbols bound in
+  // mid-block, or it is a loop-carried value whose shape may change. Copy gives it the source's
+  // actual shape.
   bool dynamic = false;
   // Live interval in the owning block's instruction indices, for the arena (Temp).
   int32_t block = 0, first = 0, last = 0;
 };
 
-struct Phase {           // a kernel's top-level statement
-  std::string symbol;    // void symbol(void* const* bufs, const int64_t* syms, int64_t begin,
-                         //             int64_t end, void* workspace)
-  SizeExpr extent;       // parallel iterations; not parallel: 1
-  SizeExpr cost;         // estimated nanoseconds of work on one thread, for the thread decision
-  SizeExpr workspace;    // bytes per thread
+struct Phase {         // a kernel's top-level statement
+  std::string symbol;  // void symbol(void* const* bufs, const int64_t* syms, int64_t begin,
+                       //             int64_t end, void* workspace)
+  SizeExpr extent;     // parallel iterations; not parallel: 1
+  SizeExpr cost;       // estimated nanoseconds of work on one thread, for the thread decision
+  SizeExpr workspace;  // bytes per thread
 };
 
 struct KernelInfo {
@@ -63,11 +67,11 @@ struct Instr {
     BindSymbol,  // symbol a = i64 scalar in buffer args[0]; out of bounds: a run-time error
     BindShape,   // ints = (buffer, dim, symbol)*: symbols from buffers' actual shapes
     Copy,        // args[1] <- args[0]; same type; a dynamic destination takes the actual shape
-    If,          // args[0]: i1 scalar (blocks = {then, else}) or i32 branch index (out of range: the
-                 // last); each branch copies its results to the op's result buffers itself
-    While,       // blocks = {cond, body}; loops while cond's first result (i1 scalar) holds; the
-                 // body copies its results back to the carried buffers itself
-    Check,       // args[0]: i1 scalar; false: run-time error `message`
+    If,     // args[0]: i1 scalar (blocks = {then, else}) or i32 branch index (out of range: the
+            // last); each branch copies its results to the op's result buffers itself
+    While,  // blocks = {cond, body}; loops while cond's first result (i1 scalar) holds; the
+            // body copies its results back to the carried buffers itself
+    Check,  // args[0]: i1 scalar; false: run-time error `message`
   };
   Op op = Op::Call;
   int32_t a = 0;

@@ -36,53 +36,77 @@ ThreadPool::~ThreadPool() {
   for (auto& t : workers_) t.join();
 }
 
+bool ThreadPool::claim(uint64_t epoch, int* part) {
+  uint64_t now = next_.load(std::memory_order_acquire);
+  for (;;) {
+    if (now >> 32 != epoch) return false;
+    int index = static_cast<int>(now & 0xffffffff);
+    if (index >= parts_.load(std::memory_order_relaxed)) return false;
+    if (next_.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel,
+                                    std::memory_order_acquire)) {
+      *part = index;
+      return true;
+    }
+  }
+}
+
 void ThreadPool::run(int64_t extent, int parts, Task task, void* context) {
   std::unique_lock lock(busy_, std::try_to_lock);
-  if (parts > threads()) parts = threads();
-  if (parts <= 1 || extent <= 1 || !lock.owns_lock()) {
+  if (parts <= 1 || extent <= 1 || workers_.empty() || !lock.owns_lock()) {
     task(context, 0, extent, 0);
     return;
   }
-  extent_ = extent;
-  parts_ = parts;
-  task_ = task;
-  context_ = context;
-  pending_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
-  epoch_.fetch_add(1, std::memory_order_release);
+  // Nobody can claim while the fields change: the old run has no part left.
+  extent_.store(extent, std::memory_order_relaxed);
+  parts_.store(parts, std::memory_order_relaxed);
+  task_.store(task, std::memory_order_relaxed);
+  context_.store(context, std::memory_order_relaxed);
+  done_.store(0, std::memory_order_relaxed);
+  uint64_t epoch = epoch_.load(std::memory_order_relaxed) + 1u;
+  epoch &= 0xffffffff;
+  next_.store(epoch << 32, std::memory_order_release);
+  epoch_.store(static_cast<uint32_t>(epoch), std::memory_order_release);
   epoch_.notify_all();
-  auto [begin, end] = part(extent, parts, 0);
-  task(context, begin, end, 0);
-  // The others started at the same moment on as much work: sleeping would cost more than it saves,
-  // unless the machine is oversubscribed.
-  for (int spins = 0; pending_.load(std::memory_order_acquire) != 0; ++spins) {
-    if (spins < 4096) pause();
-    else std::this_thread::yield();
+  int mine = 0;
+  while (claim(epoch, &mine)) {
+    auto [begin, end] = part(extent, parts, mine);
+    if (begin < end) task(context, begin, end, 0);
+    done_.fetch_add(1, std::memory_order_acq_rel);
+  }
+  for (int spins = 0; done_.load(std::memory_order_acquire) != parts; ++spins) {
+    if (spins < 1024)
+      pause();
+    else
+      std::this_thread::yield();
   }
 }
 
 void ThreadPool::work(int index) {
-  uint64_t seen = 0;
+  uint32_t seen = 0;
   for (;;) {
-    uint64_t now = epoch_.load(std::memory_order_acquire);
+    uint32_t now = epoch_.load(std::memory_order_acquire);
     if (now == seen) {
       auto until = std::chrono::steady_clock::now() + kSpin;
       while ((now = epoch_.load(std::memory_order_acquire)) == seen) {
         for (int i = 0; i < 32; ++i) pause();
         if (std::chrono::steady_clock::now() > until) {
           epoch_.wait(seen, std::memory_order_acquire);
-          now = epoch_.load(std::memory_order_acquire);
           break;
         }
       }
-      if (now == seen) continue;
+      continue;
     }
     seen = now;
     if (stop_.load(std::memory_order_acquire)) return;
-    if (index < parts_) {
-      auto [begin, end] = part(extent_, parts_, index);
-      if (begin < end) task_(context_, begin, end, index);
+    int mine = 0;
+    while (claim(now, &mine)) {
+      int parts = parts_.load(std::memory_order_relaxed);
+      auto [begin, end] = part(extent_.load(std::memory_order_relaxed), parts, mine);
+      if (begin < end)
+        task_.load(std::memory_order_relaxed)(context_.load(std::memory_order_relaxed), begin, end,
+                                              index);
+      done_.fetch_add(1, std::memory_order_acq_rel);
     }
-    pending_.fetch_sub(1, std::memory_order_acq_rel);
   }
 }
 

@@ -19,24 +19,29 @@ class ThreadPool {
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
   using Task = void (*)(void* context, int64_t begin, int64_t end, int worker);
-  // Splits [0, extent) into `parts` contiguous ranges, one a thread, and returns when all are done.
-  // A caller that finds the pool busy with another run does all parts itself: the values never
-  // depend on who computes them.
+  // Splits [0, extent) into `parts` contiguous ranges and returns when all are done. A caller that
+  // finds the pool busy with another run does everything itself: the values never depend on who
+  // computes them.
   void run(int64_t extent, int parts, Task task, void* context);
 
  private:
   void work(int index);
+  bool claim(uint64_t epoch, int* part);
 
   std::vector<std::thread> workers_;
   std::mutex busy_;
   // One cache line each, so that waiting does not disturb working.
-  alignas(64) std::atomic<uint64_t> epoch_{0};
-  alignas(64) std::atomic<int> pending_{0};
+  // Epoch of the run in the upper half, the next unclaimed part in the lower: whoever comes first
+  // takes a part, so a worker that is late (asleep, or its core taken away) holds nobody up.
+  alignas(64) std::atomic<uint64_t> next_{0};
+  alignas(64) std::atomic<uint32_t> epoch_{0};
+  alignas(64) std::atomic<int> done_{0};
   alignas(64) std::atomic<bool> stop_{false};
-  int64_t extent_ = 0;
-  int parts_ = 0;
-  Task task_ = nullptr;
-  void* context_ = nullptr;
+  // The current run; a part is claimed only while its run is not over.
+  std::atomic<int64_t> extent_{0};
+  std::atomic<int> parts_{0};
+  std::atomic<Task> task_{nullptr};
+  std::atomic<void*> context_{nullptr};
 };
 
 }  // namespace tenfold::rt

@@ -101,7 +101,7 @@ TEST(LoopScheduleMatmul, TheMicroKernelHasNoMasksWhenPacked) {
   const std::string t = print(k);
   // The update nest: k, then the unrolled rows and vectors, nothing between.
   EXPECT_NE(t.find(R"(      for k = 0 +: K {
-        unrolled ii_1 = 0 +: 6 {
+        unrolled ii_1 = 0 +: 6 independent {
           unrolled ji_1o = 0 +: 4 {
             vectorized ji_1i = 0 +: 16 {
               acc[ii_1, ji_1o * 16 + ji_1i] = acc[ii_1, ji_1o * 16 + ji_1i] + A_c[k, ii_1] * B_c[k, ji_1o * 16 + ji_1i]

@@ -66,6 +66,14 @@ def test_every_id_has_one_line_with_its_meaning_and_what_to_do():
     assert len(names) == len(set(names)), "an id has two lines"
 
 
+def test_every_id_has_a_dash():
+    """Or it could not be told from other words. (Labels of constraints, in ops, are no ids.)"""
+    single = re.compile(r'\bError\s*\w*[{(]\s*"([a-z_]*)"|\bError \w+\([^()]*\) \{\s*return \{"([a-z_]*)"')
+    wrong = [f"{name}: {found[0]}" for name in tree.files(*SOURCES)
+             for found in single.finditer(without_comments(name, tree.text(name)))]
+    assert not wrong, wrong
+
+
 def test_the_check_itself_sees_an_id():
     assert ids_in("src/a.cc", 'return Error{"new-id", "no \\"x\\" // here", {}}; // "old-id"') == {"new-id"}
     assert ids_in("src/a.cc", 'f->addFnAttr("no-builtins"); fail(op, "a-b", x);') == {"a-b"}

@@ -67,7 +67,9 @@ def to_storage(x: Any, want: str | None = None) -> tuple[np.ndarray, str]:
         a = a.astype(a.dtype.newbyteorder("="))
     if not a.flags.c_contiguous:
         a = np.ascontiguousarray(a).reshape(a.shape)
-    if dtype in _STORAGE:
+    if dtype in ("i2", "i4", "ui2", "ui4"):
+        a = a.astype(_STORAGE[dtype])  # the bits above the value are not defined: a copy has them
+    elif dtype in _STORAGE:
         a = a.view(_STORAGE[dtype])
     elif want in _STORAGE and a.dtype == _STORAGE[want]:
         dtype = want

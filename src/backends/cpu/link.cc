@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Error problem(std::string what) { return {"link", std::move(what), {}, {}}; }
+Error problem(std::string what) { return {"link-failed", std::move(what), {}, {}}; }
 
 class TempDir {
  public:

@@ -246,6 +246,17 @@ std::string Importer::fresh_symbol(std::string_view stem) {
   return candidate;
 }
 
+void Importer::forget_values() {
+  dim_values_.clear();
+  std::erase_if(symbol_origins_, [](const auto& o) { return o.second.value != nullptr; });
+}
+
+// "?" and the like stand for "any size", each by itself: only a word names one size everywhere.
+static bool names_a_symbol(const std::string& param) {
+  return std::any_of(param.begin(), param.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c >= 0x80; });
+}
+
 SymbolRef Importer::symbol_of_param(const std::string& param) {
   SymbolRef& s = params_[param];
   if (!s) s = std::make_shared<const Symbol>(Symbol{fresh_symbol(param), 0, INT64_MAX});
@@ -305,7 +316,7 @@ std::optional<TensorType> Importer::input_type(const std::string& name,
       t.shape.push_back(Dim(d.dim_value() >= 0 ? d.dim_value() : fixed));
     } else if (fixed >= 0) {
       t.shape.push_back(Dim(fixed));
-    } else if (!d.dim_param().empty()) {
+    } else if (names_a_symbol(d.dim_param())) {
       auto it = fixed_params_.find(d.dim_param());
       t.shape.push_back(it != fixed_params_.end() ? Dim(it->second)
                                                   : Dim::symbol(symbol_of_param(d.dim_param())));
@@ -334,7 +345,7 @@ void Importer::add_inputs(const GraphProto& g, Scope& scope, GraphBuilder& b) {
     if (static_cast<size_t>(dims.size()) != shape->size()) continue;
     for (int i = 0; i < dims.size(); ++i) {
       const int64_t v = (*shape)[static_cast<size_t>(i)];
-      if (v < 0 || dims[i].dim_param().empty()) continue;
+      if (v < 0 || !names_a_symbol(dims[i].dim_param())) continue;
       auto [it, fresh] = fixed_params_.emplace(dims[i].dim_param(), v);
       if (!fresh && it->second != v) {
         problem({in.name(), "", 0, "bad-shape-option",
@@ -381,6 +392,11 @@ void Importer::add_inputs(const GraphProto& g, Scope& scope, GraphBuilder& b) {
     std::vector<Val> items;
     for (int64_t i = 0; i < count; ++i) {
       auto t = input_type(name, type->tensor_type(), shape_option(name));
+      // Each item has sizes of its own, whatever names the dimensions share.
+      for (size_t d = 0; d < t->shape.size(); ++d) {
+        if (t->shape[d].is_const()) continue;
+        t->shape[d] = Dim::symbol(fresh_symbol(fmt::format("{}_{}_{}", name, i, d)));
+      }
       items.push_back(b.block()->add_arg(*t, fmt::format("{}.{}", name, i)));
     }
     bind(scope, name, Val::sequence(std::move(items), dtype_of(elem)), name);

@@ -51,6 +51,7 @@ class Importer {
   Outputs convert_graph(const ::onnx::GraphProto& g, Scope& scope, GraphBuilder& b,
                         const std::vector<Val>& args);
   std::string fresh_symbol(std::string_view stem);
+  void forget_values();
   DimValues& dim_values() { return dim_values_; }
   ModelFile& file() { return *file_; }
   const ImportOptions& options() const { return options_; }

@@ -1,11 +1,6 @@
 // Reading of the protobuf file, of tensors in all their storage forms, and of external data.
 #include "frontends/onnx/model_file.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -13,6 +8,7 @@
 
 #include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream.h>
 
 namespace tenfold::onnx {
 
@@ -20,6 +16,37 @@ namespace fs = std::filesystem;
 using ::onnx::TensorProto;
 
 namespace {
+
+constexpr size_t kOwnHomeBytes = size_t{64} << 10;
+
+// Feeds mapped bytes to the protobuf reader, which copies them, and gives the pages read back: the
+// file and its copy never stand in memory together.
+class ForgetfulStream final : public google::protobuf::io::ZeroCopyInputStream {
+ public:
+  explicit ForgetfulStream(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  bool Next(const void** data, int* size) override {
+    if (at_ > dropped_) drop_mapped_pages(bytes_.data() + dropped_, at_ - dropped_);
+    dropped_ = at_;
+    if (at_ == bytes_.size()) return false;
+    size_t n = std::min(kChunk, bytes_.size() - at_);
+    *data = bytes_.data() + at_;
+    *size = static_cast<int>(n);
+    at_ += n;
+    return true;
+  }
+  void BackUp(int count) override { at_ -= static_cast<size_t>(count); }
+  bool Skip(int count) override {
+    size_t n = std::min(static_cast<size_t>(count), bytes_.size() - at_);
+    at_ += n;
+    return n == static_cast<size_t>(count);
+  }
+  int64_t ByteCount() const override { return static_cast<int64_t>(at_); }
+
+ private:
+  static constexpr size_t kChunk = size_t{1} << 20;
+  std::span<const std::byte> bytes_;
+  size_t at_ = 0, dropped_ = 0;
+};
 
 // Nested graphs cost three levels each; silero-vad nests dozens.
 constexpr int kProtoDepth = 600;
@@ -152,48 +179,12 @@ int onnx_type_of(DType t) {
   return 0;
 }
 
-Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string& path) {
-  const auto fail = [&](const char* what) {
-    return Error{
-        "file-unreadable", fmt::format("{}: {}: {}", path, what, std::strerror(errno)), {}, {}};
-  };
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return fail("cannot open");
-  struct stat st{};
-  if (fstat(fd, &st) != 0) {
-    Error e = fail("cannot stat");
-    close(fd);
-    return e;
-  }
-  if (!S_ISREG(st.st_mode)) {
-    close(fd);
-    return Error{"file-unreadable", fmt::format("{}: not a regular file", path), {}, {}};
-  }
-  auto f = std::make_shared<MappedFile>();
-  f->size_ = static_cast<size_t>(st.st_size);
-  if (f->size_ > 0) {
-    void* p = mmap(nullptr, f->size_, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (p == MAP_FAILED) {
-      Error e = fail("cannot map");
-      close(fd);
-      return e;
-    }
-    f->data_ = static_cast<const std::byte*>(p);
-  }
-  close(fd);
-  return f;
-}
-
-MappedFile::~MappedFile() {
-  if (data_) munmap(const_cast<std::byte*>(data_), size_);
-}
-
 Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path) {
-  TF_ASSIGN(auto file, MappedFile::open(path));
+  TF_ASSIGN(FileBytes file, map_file(path));
   std::error_code ec;
   fs::path folder = fs::path(path).parent_path();
   if (folder.empty()) folder = ".";
-  return parse(file->bytes(), fs::path(path).filename().string(), folder.string());
+  return parse(file.bytes, fs::path(path).filename().string(), folder.string());
 }
 
 Result<std::shared_ptr<ModelFile>> ModelFile::parse(std::span<const std::byte> bytes,
@@ -212,8 +203,8 @@ Result<std::shared_ptr<ModelFile>> ModelFile::parse(std::span<const std::byte> b
                  loc,
                  {}};
   }
-  google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
-                                            static_cast<int>(bytes.size()));
+  ForgetfulStream stream(bytes);
+  google::protobuf::io::CodedInputStream in(&stream);
   in.SetRecursionLimit(kProtoDepth);
   if (!m->proto_.MergeFromCodedStream(&in) || !in.ConsumedEntireMessage()) {
     return Error{"onnx-invalid",
@@ -279,11 +270,12 @@ Result<std::span<const std::byte>> ModelFile::external(const TensorProto& t) {
                                      location, ec.message()));
   }
   if (!inside(real)) return outside();
-  auto& slot = mapped_[real.string()];
-  if (!slot) {
-    TF_ASSIGN(slot, MappedFile::open(real.string()));
+  auto it = mapped_.find(real.string());
+  if (it == mapped_.end()) {
+    TF_ASSIGN(FileBytes file, map_file(real.string()));
+    it = mapped_.emplace(real.string(), std::move(file)).first;
   }
-  const auto all = slot->bytes();
+  const auto all = it->second.bytes;
   const uint64_t size = all.size();
   if (static_cast<uint64_t>(offset) > size) {
     return bad_tensor(t, fmt::format("has external data at offset {} of '{}', which has {} bytes",
@@ -307,6 +299,7 @@ Result<Literal> ModelFile::tensor(const TensorProto& t, int64_t max_bytes) {
         {},
         {}};
   }
+  if (auto it = taken_.find(&t); it != taken_.end()) return it->second;
   if (t.has_segment()) return bad_tensor(t, "is stored in segments, which are not supported");
   TF_ASSIGN(const int64_t n, count_of(t.dims(), t.name()));
   std::vector<int64_t> dims(t.dims().begin(), t.dims().end());
@@ -315,11 +308,14 @@ Result<Literal> ModelFile::tensor(const TensorProto& t, int64_t max_bytes) {
   const int64_t stored = (n + per - 1) / per * byte_size(d);
 
   std::span<const std::byte> raw;
-  std::shared_ptr<const void> owner = shared_from_this();
+  std::shared_ptr<const void> owner;  // of external data
   bool has_raw = false;
   if (t.data_location() == TensorProto::EXTERNAL) {
     TF_ASSIGN(raw, external(t));
     has_raw = true;
+    for (const auto& [path, file] : mapped_)
+      if (raw.data() >= file.bytes.data() && raw.data() < file.bytes.data() + file.bytes.size())
+        owner = file.owner;
     // A length left out runs to the end of the file.
     bool has_length = false;
     for (const auto& e : t.external_data()) has_length |= e.key() == "length";
@@ -335,8 +331,20 @@ Result<Literal> ModelFile::tensor(const TensorProto& t, int64_t max_bytes) {
       return bad_tensor(
           t, fmt::format("has {} bytes, but its type and shape need {}", raw.size(), stored));
     }
-    if (per == 1 && d != DType::Bool && raw.size() >= 64 &&
-        reinterpret_cast<uintptr_t>(raw.data()) % byte_size(real_of(d)) == 0) {
+    // A large weight leaves the protobuf for a home of its own, so that it can be freed alone.
+    if (per == 1 && d != DType::Bool && raw.size() >= kOwnHomeBytes && t.has_raw_data() &&
+        t.data_location() != TensorProto::EXTERNAL) {
+      auto home =
+          std::shared_ptr<const std::string>(const_cast<TensorProto&>(t).release_raw_data());
+      auto* at = reinterpret_cast<const std::byte*>(home->data());
+      Literal l = Literal::borrow(d, dims, at, home);
+      taken_[&t] = l;
+      return l;
+    }
+    // External data stays in its mapped file; small embedded values are copied, so that nothing
+    // keeps the protobuf alive.
+    if (per == 1 && d != DType::Bool && t.data_location() == TensorProto::EXTERNAL &&
+        raw.size() >= 64 && reinterpret_cast<uintptr_t>(raw.data()) % byte_size(real_of(d)) == 0) {
       return Literal::borrow(d, std::move(dims), raw.data(), std::move(owner));
     }
     if (n > max_bytes / byte_size(d)) return bad_tensor(t, "is larger than the constant limit");

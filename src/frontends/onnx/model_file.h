@@ -8,6 +8,7 @@
 #include <string>
 
 #include "array/literal.h"
+#include "base/file.h"
 #include "onnx-ml.pb.h"
 
 namespace tenfold::onnx {
@@ -15,18 +16,6 @@ namespace tenfold::onnx {
 std::optional<DType> dtype_of(int onnx_type);  // nothing for STRING, UNDEFINED and unknown ones
 std::string onnx_type_name(int onnx_type);     // "FLOAT16", "type 99"
 int onnx_type_of(DType t);                     // 0 when ONNX has no such type
-
-// A file mapped into memory, read-only.
-class MappedFile {
- public:
-  static Result<std::shared_ptr<MappedFile>> open(const std::string& path);
-  ~MappedFile();
-  std::span<const std::byte> bytes() const { return {data_, size_}; }
-
- private:
-  const std::byte* data_ = nullptr;
-  size_t size_ = 0;
-};
 
 // Keeps everything alive that borrowed literals point into.
 class ModelFile : public std::enable_shared_from_this<ModelFile> {
@@ -47,7 +36,8 @@ class ModelFile : public std::enable_shared_from_this<ModelFile> {
   ::onnx::ModelProto proto_;
   std::string name_;
   std::string folder_;
-  std::map<std::string, std::shared_ptr<MappedFile>> mapped_;
+  std::map<std::string, FileBytes> mapped_;              // external data, by resolved path
+  std::map<const ::onnx::TensorProto*, Literal> taken_;  // weights that left the protobuf
 };
 
 }  // namespace tenfold::onnx

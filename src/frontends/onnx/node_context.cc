@@ -391,7 +391,7 @@ Dim NodeContext::runtime_dim(Value* v, std::string_view stem, int64_t min, int64
 std::string NodeContext::fresh_symbol(std::string_view stem) {
   return s_.importer.fresh_symbol(stem);
 }
-void NodeContext::forget_values() { s_.importer.dim_values().clear(); }
+void NodeContext::forget_values() { s_.importer.forget_values(); }
 
 // --- axes and shapes -----------------------------------------------------------------------------
 

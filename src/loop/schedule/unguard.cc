@@ -18,7 +18,47 @@ struct Checker {
   const Kernel& k;
   const char* name = "unguard";
   const std::string& loop;
-  std::vector<Expr> conds;
+  std::vector<Expr> conds = {};
+  // Set when the branch is surely taken in the first round of the loops it depends on: what does
+  // not depend on `lanes` is read there anyway.
+  bool first_round = false;
+  std::unordered_set<const VarDef*> lanes = {};
+  int choices = 0;  // Guards around the expression being looked at
+
+  bool read_anyway(const Expr& load) const {
+    if (!first_round || choices > 0) return false;
+    bool depends = false;
+    for (const Expr& i : load->args) depends |= uses(i, lanes);
+    return !depends;
+  }
+  static bool uses(const Expr& e, const std::unordered_set<const VarDef*>& vars) {
+    bool found = false;
+    visit_once(e, [&](const Expr& x) {
+      found |= x->kind == Kind::Load || (x->kind == Kind::Var && vars.contains(x->var.get()));
+    });
+    return found;
+  }
+
+  // Fills `lanes` and `first_round` for the perfect nest `chain` with `inner` inside it.
+  void find_first_round(Algebra& g, const std::vector<Stmt*>& chain, const Body& inner) {
+    for (const StmtPtr& s : inner)
+      if (s->kind != Stmt::Kind::Store) return;
+    Substitution begins;
+    for (const Stmt* s : chain) {
+      if (s->kind != Stmt::Kind::For) continue;
+      const std::unordered_set<const VarDef*> self = {s->var.get()};
+      if (std::none_of(conds.begin(), conds.end(), [&](const Expr& c) { return uses(c, self); }))
+        continue;
+      lanes.insert(s->var.get());
+      begins.emplace_back(s->var, s->begin);
+    }
+    for (const Stmt* s : chain)
+      if (s->kind == Stmt::Kind::For && (uses(s->begin, lanes) || uses(s->extent, lanes))) return;
+    first_round = std::all_of(conds.begin(), conds.end(), [&](const Expr& c) {
+      int64_t value = 0;
+      return is_const(g.simplify(substitute(c, begins)), &value) && value != 0;
+    });
+  }
 
   Error no(const std::string& why) const { return refuse(name, loop, why); }
 
@@ -29,14 +69,16 @@ struct Checker {
       TF_TRY(in_bounds(g, e->args[0]));
       for (size_t i = 1; i < 3; ++i) {
         const size_t mark = g.push_fact(e->args[0], i == 1);
+        ++choices;
         Status s = in_bounds(g, e->args[i]);
+        --choices;
         g.pop_facts(mark);
         TF_TRY(std::move(s));
       }
       return ok_status();
     }
     for (const Expr& a : e->args) TF_TRY(in_bounds(g, a));
-    if (e->kind == Kind::Load) TF_TRY(index_in_bounds(g, *e->buffer, e->args));
+    if (e->kind == Kind::Load && !read_anyway(e)) TF_TRY(index_in_bounds(g, *e->buffer, e->args));
     return ok_status();
   }
   Status index_in_bounds(Algebra& g, const BufferDef& b, const std::vector<Expr>& index) {
@@ -126,7 +168,7 @@ bool fills_whole(Algebra& g, const Stmt& s, const Buffer& b) {
 Status Schedule::unguard(const std::string& loop) {
   TF_ASSIGN(Place p, find_loop(*k_, "unguard", loop));
   std::vector<Stmt*> chain = perfect_chain(p.stmt());
-  Checker check{*k_, "unguard", loop, {}};
+  Checker check{.k = *k_, .loop = loop};
   for (Stmt* s : chain) {
     if (s->kind != Stmt::Kind::If) continue;
     if (s->cond->has_load) return refuse("unguard", loop, "a condition reads memory");
@@ -144,6 +186,7 @@ Status Schedule::unguard(const std::string& loop) {
       TF_TRY(check.in_bounds(g, s->extent));
       bind_stmt(g, *s);
     }
+    check.find_first_round(g, chain, inner);
     TF_TRY(check.body(g, inner, &stores));
   }
   if (stores.empty()) return refuse("unguard", loop, "it protects no store");

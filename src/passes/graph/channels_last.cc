@@ -1,7 +1,7 @@
 // Convolutions get their feature dimension last ([b, spatial, f] x [spatial, i, o]): contiguous
-// features are what vector loads, packed weights and register blocks want. Transposes go around each
-// convolution; sink_transposes then makes most of them meet and vanish. A 1x1 convolution without
-// padding or stride becomes a matrix multiplication.
+// features are what vector loads, packed weights and register blocks want. Transposes go around
+// each convolution; sink_transposes then makes most of them meet and vanish. A 1x1 convolution
+// without padding or stride becomes a matrix multiplication.
 #include <algorithm>
 
 #include "passes/rewrite.h"
@@ -38,7 +38,8 @@ bool uniform(const Op& op, std::string_view attr, int64_t value) {
   const Attr* a = op.attr(attr);
   if (!a) return true;
   auto same = [&](const auto& x) { return x == value; };
-  if (auto* d = std::get_if<std::vector<Dim>>(&a->v)) return std::all_of(d->begin(), d->end(), same);
+  if (auto* d = std::get_if<std::vector<Dim>>(&a->v))
+    return std::all_of(d->begin(), d->end(), same);
   if (auto* n = std::get_if<int64_t>(&a->v)) return *n == value;
   const auto& v = a->as<std::vector<int64_t>>();
   return std::all_of(v.begin(), v.end(), same);
@@ -46,7 +47,8 @@ bool uniform(const Op& op, std::string_view attr, int64_t value) {
 
 bool rewrite(Module& m, Op* op) {
   auto spatial = op->i64s("input_spatial_dimensions");
-  auto x_order = order(op->i64("input_batch_dimension"), spatial, op->i64("input_feature_dimension"));
+  auto x_order =
+      order(op->i64("input_batch_dimension"), spatial, op->i64("input_feature_dimension"));
   const auto& ks = op->i64s("kernel_spatial_dimensions");
   std::vector<int64_t> w_order = ks;
   w_order.push_back(op->i64("kernel_input_feature_dimension"));
@@ -89,7 +91,8 @@ bool rewrite(Module& m, Op* op) {
     set("output_batch_dimension", {int64_t{0}});
     set("output_feature_dimension", {f});
     set("output_spatial_dimensions", {counted(1, n)});
-    y = b.create("stablehlo.convolution", {x, w}, attrs, {{op->result()->type.dtype, out}})->result();
+    y = b.create("stablehlo.convolution", {x, w}, attrs, {{op->result()->type.dtype, out}})
+            ->result();
   }
   replace_op(op, {b.transpose(y, inverse(y_order))});
   return true;

@@ -34,8 +34,10 @@ bool sweep(Block& b, const std::unordered_set<std::string>& symbols) {
     for (int r = 0; r < op->num_regions(); ++r) changed |= sweep(*op->region(r), symbols);
     bool used = op->def->kind == OpKind::Terminator;
     for (int i = 0; i < op->num_results(); ++i) used |= op->result(i)->has_users();
-    if (op->is("tenfold.bind_symbol")) used |= symbols.count(op->str("symbol")) > 0;
-    else if (has_side_effect(*op)) used = true;
+    if (op->is("tenfold.bind_symbol"))
+      used |= symbols.count(op->str("symbol")) > 0;
+    else if (has_side_effect(*op))
+      used = true;
     if (used) continue;
     auto next = std::next(it);
     b.erase(op);

@@ -1,5 +1,6 @@
-// contraction(x, W) followed by per-feature constants (+ b, - m, * s, / d: batch normalisation, bias,
-// scale) becomes contraction(x, W * scale) + shift: the multiplications cost nothing at run time.
+// contraction(x, W) followed by per-feature constants (+ b, - m, * s, / d: batch normalisation,
+// bias, scale) becomes contraction(x, W * scale) + shift: the multiplications cost nothing at run
+// time.
 #include "passes/rewrite.h"
 
 namespace tenfold {
@@ -16,8 +17,10 @@ std::optional<std::vector<double>> per_feature(const Value* v, int dim, int64_t 
     const auto& dims = op->i64s("broadcast_dimensions");
     int found = -1;
     for (size_t i = 0; i < dims.size(); ++i)
-      if (dims[i] == at) found = static_cast<int>(i);
-      else if (!(op->operand()->type.shape[i] == Dim(1))) return std::nullopt;
+      if (dims[i] == at)
+        found = static_cast<int>(i);
+      else if (!(op->operand()->type.shape[i] == Dim(1)))
+        return std::nullopt;
     if (found < 0) return std::nullopt;
     at = found;
     v = op->operand();
@@ -31,9 +34,9 @@ std::optional<std::vector<double>> per_feature(const Value* v, int dim, int64_t 
 
 struct Target {
   Op* op = nullptr;
-  int weight = 1;           // operand
-  int weight_dim = 0;       // feature dimension of the weight
-  int result_dim = 0;       // feature dimension of the result
+  int weight = 1;      // operand
+  int weight_dim = 0;  // feature dimension of the weight
+  int result_dim = 0;  // feature dimension of the result
 };
 
 std::optional<Target> target(Op* op) {
@@ -47,7 +50,8 @@ std::optional<Target> target(Op* op) {
     const auto& contract = op->i64s("rhs_contracting_dimensions");
     int free = -1, count = 0;
     for (int i = 0; i < op->operand(1)->type.rank(); ++i) {
-      bool used = std::count(batch.begin(), batch.end(), i) || std::count(contract.begin(), contract.end(), i);
+      bool used = std::count(batch.begin(), batch.end(), i) ||
+                  std::count(contract.begin(), contract.end(), i);
       if (!used) free = i, ++count;
     }
     if (count != 1) return std::nullopt;
@@ -85,13 +89,21 @@ bool fold(Module& m, Op* op) {
     for (int64_t i = 0; i < n; ++i) {
       double x = (*c)[i];
       switch (p) {
-        case Prim::Add: shift[i] += x; break;
-        case Prim::Sub:
-          if (left) shift[i] -= x;
-          else scale[i] = -scale[i], shift[i] = x - shift[i];
+        case Prim::Add:
+          shift[i] += x;
           break;
-        case Prim::Mul: scale[i] *= x, shift[i] *= x; break;
-        default: scale[i] /= x, shift[i] /= x; break;
+        case Prim::Sub:
+          if (left)
+            shift[i] -= x;
+          else
+            scale[i] = -scale[i], shift[i] = x - shift[i];
+          break;
+        case Prim::Mul:
+          scale[i] *= x, shift[i] *= x;
+          break;
+        default:
+          scale[i] /= x, shift[i] /= x;
+          break;
       }
     }
     multiplies += p == Prim::Mul || p == Prim::Div || (p == Prim::Sub && !left);
@@ -113,12 +125,14 @@ bool fold(Module& m, Op* op) {
     out[i] = static_cast<float>(in[i] * scale[(i / inner) % n]);
   AttrDict attrs = op->attrs;
   Value* y = b.create(op->def->name, {op->operand(0), b.constant(std::move(scaled))}, attrs,
-                      {op->result()->type})->result();
+                      {op->result()->type})
+                 ->result();
   bool shifted = std::any_of(shift.begin(), shift.end(), [](double s) { return s != 0; });
   if (shifted) {
     Literal c(DType::F32, {n});
     for (int64_t i = 0; i < n; ++i) c.set_f64(i, shift[i]);
-    y = b.binary(Prim::Add, y, b.broadcast_in_dim(b.constant(std::move(c)), y->type.shape, {t->result_dim}));
+    y = b.binary(Prim::Add, y,
+                 b.broadcast_in_dim(b.constant(std::move(c)), y->type.shape, {t->result_dim}));
   }
   y->name = last->name;
   last->replace_all_uses_with(y);
@@ -141,7 +155,8 @@ Result<bool> run(Module& m, PassContext&) {
 extern const GraphPass pass_fold_affine;
 const GraphPass pass_fold_affine = {
     .name = "fold_affine",
-    .summary = "Per-feature scales and shifts after a contraction move into its weights and one sum.",
+    .summary =
+        "Per-feature scales and shifts after a contraction move into its weights and one sum.",
     .why_here = "before layouts change, while feature dimensions are where the model put them",
     .run = run,
 };

@@ -7,8 +7,10 @@
 namespace tenfold {
 namespace {
 
-// A splat that a broadcast or iota would spread is cheaper left as an op.
-constexpr size_t kAlwaysFoldBytes = size_t{64} << 10;
+// What only spreads its operand is cheaper left as an op, unless the result is this small, or one
+// value throughout and of a size that costs nothing.
+constexpr size_t kAlwaysFoldBytes = 256;
+constexpr size_t kFoldSplatBytes = size_t{64} << 10;
 
 bool foldable(const Op& op) {
   if (op.num_results() == 0 || has_side_effect(op) || op.is("stablehlo.constant")) return false;
@@ -64,7 +66,9 @@ Result<bool> run(Module& m, PassContext& context) {
       Dim n = t.num_elements();
       out += static_cast<size_t>(n.value()) * static_cast<size_t>(byte_size(t.dtype));
     }
-    if (out > kAlwaysFoldBytes && out > 2 * in) return;
+    bool splat = op->num_operands() > 0 && constant_of(op->operand())->size() > 0 &&
+                 constant_of(op->operand())->is_splat();
+    if (out > (splat ? kFoldSplatBytes : kAlwaysFoldBytes) && out > 2 * in) return;
     if (static_cast<int64_t>(out) > budget) {
       context.remarks.push_back(op->loc.text + ": not folded, " + std::to_string(out) +
                                 " bytes exceed what is left of the folding budget");

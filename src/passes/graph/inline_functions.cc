@@ -96,8 +96,10 @@ Result<bool> run(Module& m, PassContext&) {
     collect(collect, main->body);
     if (calls.empty()) break;
     if (depth-- == 0)
-      return Error{"recursive-function", "functions call themselves; recursion is not supported",
-                   calls[0]->loc, {}};
+      return Error{"recursive-function",
+                   "functions call themselves; recursion is not supported",
+                   calls[0]->loc,
+                   {}};
     for (Op* op : calls) {
       std::vector<Value*> values;
       if (op->is("stablehlo.composite")) {

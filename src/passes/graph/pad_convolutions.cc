@@ -1,6 +1,6 @@
 // A convolution's padding becomes a pad op before it, so that the convolution's inner loops read
-// without a test. The copy is small against the convolution itself, and fuses with what produces the
-// operand when that is cheap.
+// without a test. The copy is small against the convolution itself, and fuses with what produces
+// the operand when that is cheap.
 #include <algorithm>
 
 #include "passes/rewrite.h"

@@ -24,6 +24,11 @@ Replacement transpose(Module& m, Op* op) {
   const auto& perm = op->i64s("permutation");
   Value* x = op->operand();
   if (is_identity(perm)) return x;
+  if (const Literal* l = constant_of(x); l && l->size() > 0 && l->is_splat()) {
+    std::vector<int64_t> dims;
+    for (int64_t i : perm) dims.push_back(l->dims()[i]);
+    return builder_at(m, op).constant(l->reshaped(dims));
+  }
   if (Op* inner = def_of(x, "stablehlo.transpose")) {
     const auto& p = inner->i64s("permutation");
     std::vector<int64_t> both;
@@ -142,7 +147,8 @@ Replacement dynamic_slice(Module& m, Op* op) {
     start.push_back(s);
     limit.push_back(sizes[i] + s);
   }
-  return builder_at(m, op).slice(op->operand(), start, limit, std::vector<int64_t>(sizes.size(), 1));
+  return builder_at(m, op).slice(op->operand(), start, limit,
+                                 std::vector<int64_t>(sizes.size(), 1));
 }
 
 Replacement arithmetic(Module&, Op* op) {
@@ -180,7 +186,7 @@ Replacement convert(Module&, Op* op) {
 Replacement select(Module&, Op* op) {
   if (op->operand(1) == op->operand(2)) return op->operand(1);
   auto p = op->operand(0)->type.rank() == op->operand(1)->type.rank() ? splat_of(op->operand(0))
-                                                                     : std::nullopt;
+                                                                      : std::nullopt;
   if (!p) return nullptr;
   return op->operand(*p != 0 ? 1 : 2);
 }

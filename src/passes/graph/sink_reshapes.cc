@@ -1,6 +1,6 @@
-// A reshape after a contraction moves behind the elementwise ops that follow it, so that these become
-// the contraction's epilogue in its own, simple index space, and the reshape renames storage only.
-// (1x1 convolutions made into matrix products leave such reshapes.)
+// A reshape after a contraction moves behind the elementwise ops that follow it, so that these
+// become the contraction's epilogue in its own, simple index space, and the reshape renames storage
+// only. (1x1 convolutions made into matrix products leave such reshapes.)
 #include "passes/rewrite.h"
 
 namespace tenfold {
@@ -15,9 +15,9 @@ bool follows_contraction(const Value* v) {
     if (d->def->kind != OpKind::Elementwise || v->users().size() != 1) return false;
     const Value* next = nullptr;
     for (const Value* o : d->operands())
-      if (o->def() && (o->def()->def->kind == OpKind::Elementwise ||
-                       o->def()->def->kind == OpKind::Contraction ||
-                       o->def()->def->kind == OpKind::Window))
+      if (o->def() &&
+          (o->def()->def->kind == OpKind::Elementwise ||
+           o->def()->def->kind == OpKind::Contraction || o->def()->def->kind == OpKind::Window))
         next = o;
     if (!next) return false;
     v = next;
@@ -65,7 +65,8 @@ bool visit(Module& m, Op* op) {
     if (!w) return false;
     operands.push_back(w);
   }
-  Value* y = b.create(op->def->name, operands, op->attrs, {{op->result()->type.dtype, from}})->result();
+  Value* y =
+      b.create(op->def->name, operands, op->attrs, {{op->result()->type.dtype, from}})->result();
   replace_op(op, {b.reshape(y, to)});
   return true;
 }

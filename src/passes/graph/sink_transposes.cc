@@ -1,6 +1,6 @@
 // Moves transposes towards the results, through every op that works in any order of dimensions, so
-// that pairs meet and cancel. Which ops those are, and how their attributes follow, comes from their
-// descriptors (OpDef::any_layout, AttrRole), not from their names.
+// that pairs meet and cancel. Which ops those are, and how their attributes follow, comes from
+// their descriptors (OpDef::any_layout, AttrRole), not from their names.
 #include <algorithm>
 
 #include "passes/rewrite.h"
@@ -16,13 +16,18 @@ Perm inverse(const Perm& p) {
   return q;
 }
 
-Op* transpose_def(const Value* v) { return def_of(v, "stablehlo.transpose"); }
+// A transposed constant is only a constant that waits to be folded.
+Op* transpose_def(const Value* v) {
+  Op* t = def_of(v, "stablehlo.transpose");
+  return t && !constant_of(t->operand()) ? t : nullptr;
+}
 
 // Whether `v` can be had in another order for free: constants, broadcasts, scalars.
 bool free_in_any_order(const Value* v) {
   const Op* d = v->def();
-  return v->type.rank() == 0 || (d && (d->is("stablehlo.constant") || d->is("stablehlo.iota") ||
-                                       d->is("stablehlo.broadcast_in_dim")));
+  return v->type.rank() == 0 || (d && d->is("stablehlo.transpose") && constant_of(d->operand())) ||
+         (d && (d->is("stablehlo.constant") || d->is("stablehlo.iota") ||
+                d->is("stablehlo.broadcast_in_dim")));
 }
 
 // `v`, whose dimensions are in result order, in the order before the transpose `p`.
@@ -51,7 +56,8 @@ AttrDict permuted(const Op& op, const Perm& p) {
     auto reorder = [&](auto& v, size_t width) {
       auto w = v;
       for (size_t i = 0; i < q.size(); ++i)
-        for (size_t k = 0; k < width; ++k) w[i * width + k] = v[static_cast<size_t>(q[i]) * width + k];
+        for (size_t k = 0; k < width; ++k)
+          w[i * width + k] = v[static_cast<size_t>(q[i]) * width + k];
       v = w;
     };
     if (role == AttrRole::DimIndex) {
@@ -65,7 +71,8 @@ AttrDict permuted(const Op& op, const Perm& p) {
         reorder(*d, width);
       if (auto* d = std::get_if<std::vector<Dim>>(&a.v); d && d->size() == q.size() * width)
         reorder(*d, width);
-      if (auto* l = std::get_if<Literal>(&a.v); l && l->size() == static_cast<int64_t>(q.size() * width)) {
+      if (auto* l = std::get_if<Literal>(&a.v);
+          l && l->size() == static_cast<int64_t>(q.size() * width)) {
         Literal r(l->dtype(), l->dims());
         for (size_t i = 0; i < q.size(); ++i)
           for (size_t k = 0; k < width; ++k)
@@ -114,7 +121,8 @@ bool sink_through_reduce(Module& m, Op* op, const Perm& p) {
   for (int64_t d : op->i64s("dimensions")) dims.push_back(p[d]);
   std::sort(dims.begin(), dims.end());
   for (size_t i = 0; i < p.size(); ++i)
-    if (!std::count(op->i64s("dimensions").begin(), op->i64s("dimensions").end(), static_cast<int64_t>(i)))
+    if (!std::count(op->i64s("dimensions").begin(), op->i64s("dimensions").end(),
+                    static_cast<int64_t>(i)))
       kept.push_back(p[i]);  // result dimension k is x's dimension kept[k]
   for (auto& [n, a] : attrs)
     if (n == "dimensions") a = {dims};
@@ -147,8 +155,10 @@ bool visit(Module& m, Op* op) {
   for (Value* v : op->operands()) {
     if (v->type.rank() != op->result()->type.rank()) continue;
     Op* d = transpose_def(v);
-    if (d && (!t || d->i64s("permutation") == t->i64s("permutation"))) t = d, ++transposed;
-    else if (!free_in_any_order(v)) ++others;
+    if (d && (!t || d->i64s("permutation") == t->i64s("permutation")))
+      t = d, ++transposed;
+    else if (!free_in_any_order(v))
+      ++others;
   }
   if (!t || transposed < others) return false;
   return sink_through(m, op, t->i64s("permutation"));

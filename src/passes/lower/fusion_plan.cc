@@ -9,19 +9,41 @@ namespace tenfold {
 namespace {
 
 constexpr int kMaxGroupMembers = 96;
-constexpr double kMaxRedundantReads = 4;      // of a cheap op's element
+constexpr double kMaxRedundantReads = 4;  // of a cheap op's element
 constexpr double kMaxRedundantExpensive = 1.5;
 
 bool is_terminator(const Op& op) { return op.def->kind == OpKind::Terminator; }
 
 bool expensive(Prim p) {
   switch (p) {
-    case Prim::Exp: case Prim::Expm1: case Prim::Log: case Prim::Log1p: case Prim::Logistic:
-    case Prim::Sin: case Prim::Cos: case Prim::Tan: case Prim::Asin: case Prim::Acos:
-    case Prim::Atan: case Prim::Sinh: case Prim::Cosh: case Prim::Tanh: case Prim::Asinh:
-    case Prim::Acosh: case Prim::Atanh: case Prim::Erf: case Prim::Lgamma: case Prim::Pow:
-    case Prim::Atan2: case Prim::Cbrt: case Prim::Div: case Prim::Rem: case Prim::FloorDiv:
-    case Prim::FloorMod: case Prim::Sqrt: case Prim::Rsqrt:
+    case Prim::Exp:
+    case Prim::Expm1:
+    case Prim::Log:
+    case Prim::Log1p:
+    case Prim::Logistic:
+    case Prim::Sin:
+    case Prim::Cos:
+    case Prim::Tan:
+    case Prim::Asin:
+    case Prim::Acos:
+    case Prim::Atan:
+    case Prim::Sinh:
+    case Prim::Cosh:
+    case Prim::Tanh:
+    case Prim::Asinh:
+    case Prim::Acosh:
+    case Prim::Atanh:
+    case Prim::Erf:
+    case Prim::Lgamma:
+    case Prim::Pow:
+    case Prim::Atan2:
+    case Prim::Cbrt:
+    case Prim::Div:
+    case Prim::Rem:
+    case Prim::FloorDiv:
+    case Prim::FloorMod:
+    case Prim::Sqrt:
+    case Prim::Rsqrt:
       return true;
     default:
       return false;
@@ -139,8 +161,10 @@ class Planner {
     int guarded = 0;
     for (const Op* u : op.result()->users()) {
       double e = evaluations(*u);
-      if (u->def->kind == OpKind::Elementwise) same_index = std::max(same_index, e);
-      else reads += e;
+      if (u->def->kind == OpKind::Elementwise)
+        same_index = std::max(same_index, e);
+      else
+        reads += e;
       guarded += guards_operands(*u);
     }
     reads += same_index;
@@ -170,8 +194,10 @@ class Planner {
     auto it = evaluations_.find(&op);
     if (it != evaluations_.end()) return it->second;
     double n = 0;
-    if (op.def->kind == OpKind::Reduce) n = nominal_elements(op.operand()->type);
-    else if (op.num_results()) n = nominal_elements(op.result()->type);
+    if (op.def->kind == OpKind::Reduce)
+      n = nominal_elements(op.operand()->type);
+    else if (op.num_results())
+      n = nominal_elements(op.result()->type);
     return evaluations_[&op] = std::max(n, 1.0);
   }
 
@@ -258,9 +284,7 @@ bool is_immediate(const Op& op) {
   return op.is("stablehlo.constant") && op.lit("value").size() >= 1 && op.lit("value").is_splat();
 }
 
-bool guards_operands(const Op& op) {
-  return op.def->guards_operands;
-}
+bool guards_operands(const Op& op) { return op.def->guards_operands; }
 
 BlockPlan plan_fusion(const Block& b, const FusionOptions& options) {
   return Planner(b, options).run();

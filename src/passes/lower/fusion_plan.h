@@ -18,9 +18,9 @@ namespace tenfold {
 
 struct Group {
   Op* root = nullptr;
-  Op* hero = nullptr;                      // == root when nothing follows it; null: pure elementwise
-  std::vector<Op*> epilogue;               // hero (exclusive) to root (inclusive), in order
-  std::unordered_set<const Op*> members;   // everything inlined, epilogue and hero included
+  Op* hero = nullptr;                     // == root when nothing follows it; null: pure elementwise
+  std::vector<Op*> epilogue;              // hero (exclusive) to root (inclusive), in order
+  std::unordered_set<const Op*> members;  // everything inlined, epilogue and hero included
 };
 
 struct BlockPlan {

@@ -12,14 +12,35 @@ using loop::Stmt;
 // Price of one evaluation, in simple scalar operations.
 int64_t price(Prim p) {
   switch (p) {
-    case Prim::Exp: case Prim::Expm1: case Prim::Logistic: case Prim::Tanh: case Prim::Erf:
-    case Prim::Log: case Prim::Log1p: case Prim::Cbrt: case Prim::Sin: case Prim::Cos:
+    case Prim::Exp:
+    case Prim::Expm1:
+    case Prim::Logistic:
+    case Prim::Tanh:
+    case Prim::Erf:
+    case Prim::Log:
+    case Prim::Log1p:
+    case Prim::Cbrt:
+    case Prim::Sin:
+    case Prim::Cos:
       return 16;
-    case Prim::Tan: case Prim::Pow: case Prim::Atan2: case Prim::Asin: case Prim::Acos:
-    case Prim::Atan: case Prim::Sinh: case Prim::Cosh: case Prim::Asinh: case Prim::Acosh:
-    case Prim::Atanh: case Prim::Lgamma:
+    case Prim::Tan:
+    case Prim::Pow:
+    case Prim::Atan2:
+    case Prim::Asin:
+    case Prim::Acos:
+    case Prim::Atan:
+    case Prim::Sinh:
+    case Prim::Cosh:
+    case Prim::Asinh:
+    case Prim::Acosh:
+    case Prim::Atanh:
+    case Prim::Lgamma:
       return 40;
-    case Prim::Div: case Prim::Rem: case Prim::FloorDiv: case Prim::FloorMod: case Prim::Sqrt:
+    case Prim::Div:
+    case Prim::Rem:
+    case Prim::FloorDiv:
+    case Prim::FloorMod:
+    case Prim::Sqrt:
     case Prim::Rsqrt:
       return 6;
     default:

@@ -8,9 +8,9 @@
 namespace tenfold {
 
 struct LoopCost {
-  loop::Expr flops;    // float arithmetic operations (a multiply-add is two)
-  loop::Expr weight;   // scalar operations of any kind, transcendental ones counted by their price
-  loop::Expr bytes;    // elements stored and loaded from parameters, in bytes, without caches
+  loop::Expr flops;   // float arithmetic operations (a multiply-add is two)
+  loop::Expr weight;  // scalar operations of any kind, transcendental ones counted by their price
+  loop::Expr bytes;   // elements stored and loaded from parameters, in bytes, without caches
 };
 
 // `body` runs under the kernel's `symbols`; all three are expressions of these only.

@@ -228,8 +228,10 @@ class Lowering {
     std::vector<int32_t> args(k.params.size());
     for (int i = 0; i < root.num_results(); ++i) {
       const Value* v = root.result(i);
-      if (in_place >= 0 && i == 0) alias(v, buffer_of(root.operand(in_place)));
-      else buffers_[v] = temp(v->type, v->name);
+      if (in_place >= 0 && i == 0)
+        alias(v, buffer_of(root.operand(in_place)));
+      else
+        buffers_[v] = temp(v->type, v->name);
     }
     for (size_t i = 0; i < args.size(); ++i) args[i] = buffer_of(k.params[i]);
     loop::simplify(k.kernel);
@@ -248,8 +250,8 @@ class Lowering {
   }
 
   int repacked(int constant, const Repack& r) {
-    std::string key = std::to_string(constant) + "/" + std::to_string(r.dim) + ":" +
-                      std::to_string(r.block);
+    std::string key =
+        std::to_string(constant) + "/" + std::to_string(r.dim) + ":" + std::to_string(r.block);
     for (int d : r.order) key += "," + std::to_string(d);
     if (auto it = repacked_.find(key); it != repacked_.end()) return it->second;
     const Literal& l = values_.at(constant).value;
@@ -266,8 +268,12 @@ class Lowering {
     info.origins = k.kernel.origins;
     for (const auto& s : k.symbols) info.symbols.push_back(reg(s->name));
     auto of_kernel = [&](const std::string& n) { return reg(n); };
-    info.flops = size_expr(loop::simplify(work.flops), of_kernel);
-    info.bytes = size_expr(loop::simplify(work.bytes), of_kernel);
+    const rt::SizeExpr unknown{{{rt::SizeExpr::Op::Const, 0}}};
+    auto estimate = [&](const loop::Expr& e) {
+      return size_expr(loop::simplify(e), of_kernel).value_or(unknown);
+    };
+    info.flops = estimate(work.flops);
+    info.bytes = estimate(work.bytes);
     for (auto [first, end] : phases(k.kernel)) {
       loop::Body part;
       for (int i = first; i < end; ++i) part.push_back(clone(*k.kernel.body[i]));
@@ -276,10 +282,8 @@ class Lowering {
       // A vector core retires about `lanes` scalar operations a nanosecond; memory-bound work moves
       // about 8 bytes in that time.
       int64_t lanes = std::max(1, options_.machine.vector_bytes / 4);
-      phase.cost = size_expr(
-          loop::simplify(loop::imax(loop::idiv(c.weight, loop::int_const(2 * lanes)),
-                                    loop::idiv(c.bytes, loop::int_const(16)))),
-          of_kernel);
+      phase.cost = estimate(loop::imax(loop::idiv(c.weight, loop::int_const(2 * lanes)),
+                                       loop::idiv(c.bytes, loop::int_const(16))));
       info.phases.push_back(std::move(phase));
     }
     Instr call;
@@ -361,10 +365,11 @@ class Lowering {
       for (int i = 0; i < op.num_results(); ++i) alias(op.result(i), buffer_of(op.operand(i)));
       return ok_status();
     }
-    return Error{"lower-unsupported",
-                 "`" + op.name() + "` has no lowering; it should have been inlined or refused before",
-                 op.loc,
-                 {}};
+    return Error{
+        "lower-unsupported",
+        "`" + op.name() + "` has no lowering; it should have been inlined or refused before",
+        op.loc,
+        {}};
   }
 
   void result_buffers(const Op& op) {
@@ -418,7 +423,8 @@ class Lowering {
     for (int i = 0; i < n; ++i) {
       const Value* result = op.result(i);
       carried[i] = buffers_[result];
-      if (!(body.args[i]->type == op.operand(i)->type)) out_.program.buffers[carried[i]].dynamic = true;
+      if (!(body.args[i]->type == op.operand(i)->type))
+        out_.program.buffers[carried[i]].dynamic = true;
       emit(id, {.op = Instr::Op::Copy, .args = {buffer_of(op.operand(i)), carried[i]}});
       carried_.insert(result);
       for (const Block* b : {&cond, &body}) {
@@ -456,9 +462,8 @@ class Lowering {
     for (size_t i = 0; i < results.size(); ++i) {
       int from = buffer_of(results[i]);
       if (storage(from) == storage(carried[i])) continue;
-      bool from_is_carried =
-          std::any_of(carried.begin(), carried.end(),
-                      [&](int c) { return storage(c) == storage(from); });
+      bool from_is_carried = std::any_of(carried.begin(), carried.end(),
+                                         [&](int c) { return storage(c) == storage(from); });
       if (from_is_carried) {
         int saved = temp(results[i]->type, "");
         out_.program.buffers[saved].block = nested;
@@ -467,8 +472,7 @@ class Lowering {
       }
       copies.emplace_back(from, carried[i]);
     }
-    for (auto [from, to] : copies)
-      emit(nested, {.op = Instr::Op::Copy, .args = {from, to}});
+    for (auto [from, to] : copies) emit(nested, {.op = Instr::Op::Copy, .args = {from, to}});
   }
 
   // --- function results
@@ -477,7 +481,8 @@ class Lowering {
     const auto& results = f.body.results();
     for (size_t i = 0; i < results.size(); ++i) {
       int b = buffer_of(results[i]);
-      std::string name = i < f.result_names.size() ? f.result_names[i] : "result" + std::to_string(i);
+      std::string name =
+          i < f.result_names.size() ? f.result_names[i] : "result" + std::to_string(i);
       BufferInfo& info = p.buffers[b];
       bool own = info.kind == BufferInfo::Kind::Temp && info.alias_of < 0 && !info.dynamic &&
                  info.block == 0;
@@ -514,7 +519,8 @@ class Lowering {
       path.back().second = static_cast<int>(i);
       for (int b : instrs[i].args) touch(b, path);
       if (instrs[i].op == Instr::Op::BindShape)
-        for (size_t k = 0; k + 2 < instrs[i].ints.size() + 0; k += 3) touch(instrs[i].ints[k], path);
+        for (size_t k = 0; k + 2 < instrs[i].ints.size() + 0; k += 3)
+          touch(instrs[i].ints[k], path);
       for (int nested : instrs[i].blocks) touch_block(nested, path);
     }
     path.back().second = static_cast<int>(instrs.size());
@@ -562,8 +568,10 @@ class Lowering {
 }  // namespace
 
 void place(const PlacedConstant& c, std::byte* blob) {
-  if (c.layout) repack(c.value, *c.layout, blob + c.offset);
-  else std::memcpy(blob + c.offset, c.value.bytes(), c.value.byte_count());
+  if (c.layout)
+    repack(c.value, *c.layout, blob + c.offset);
+  else
+    std::memcpy(blob + c.offset, c.value.bytes(), c.value.byte_count());
 }
 
 Result<Lowered> lower(const Module& m, const LowerOptions& options) {

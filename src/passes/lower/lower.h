@@ -21,12 +21,12 @@ namespace tenfold {
 
 struct LowerOptions {
   loop::Machine machine;
-  int opt_level = 3;      // 0: one kernel an op, plain loops; 1: fusion; 2+: schedules
+  int opt_level = 3;  // 0: one kernel an op, plain loops; 1: fusion; 2+: schedules
   bool fast_math = false;
 };
 
-// A constant's place in the artifact's constant blob; 64-byte aligned. Layouts are changed on the way
-// into the blob, so that no weight ever stands in memory twice.
+// A constant's place in the artifact's constant blob; 64-byte aligned. Layouts are changed on the
+// way into the blob, so that no weight ever stands in memory twice.
 struct PlacedConstant {
   Literal value;
   uint64_t offset = 0;

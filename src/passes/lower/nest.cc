@@ -144,15 +144,15 @@ int widest_element(const loop::Body& body) {
   std::unordered_set<const ExprNode*> seen;
   auto visit = [&](const Expr& e, auto&& self) -> void {
     if (!seen.insert(e.get()).second) return;
-    if (e->kind == ExprNode::Kind::Load) {
+    // Index arithmetic, and conditions on indices, do not decide the width.
+    if (e->kind == ExprNode::Kind::Load || is_float(e->dtype) || is_complex(e->dtype))
       widest = std::max(widest, byte_size(e->dtype));
-      return;  // index arithmetic is scalar
-    }
-    widest = std::max(widest, byte_size(e->dtype));
     if (is_float(e->dtype)) widest = std::max(widest, 4);  // narrow floats compute in f32
+    if (e->kind == ExprNode::Kind::Load) return;
     for (const auto& a : e->args) self(a, self);
   };
   for_each_stmt(body, [&](const Stmt& s) {
+    if (s.kind == Stmt::Kind::Store) widest = std::max(widest, byte_size(s.buffer->dtype));
     if (s.kind == Stmt::Kind::Store || s.kind == Stmt::Kind::Let) visit(s.value, visit);
   });
   return widest;

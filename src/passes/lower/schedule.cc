@@ -24,6 +24,9 @@ class Generic {
   Generic(loop::Kernel& k, const loop::Machine& m) : kernel_(k), machine_(m), schedule_(&k) {}
 
   void run() {
+    // What is declared at the top is shared by the statements after it, which then stay one phase.
+    for (auto& s : kernel_.body)
+      one_phase_ |= s->kind == Stmt::Kind::Alloc || s->kind == Stmt::Kind::Let;
     std::vector<std::string> tops;
     for (auto& s : kernel_.body)
       if (s->kind == Stmt::Kind::For) tops.push_back(s->var->name);
@@ -48,13 +51,24 @@ class Generic {
     }
     // A single outer iteration (a batch of one) leaves nothing to share out.
     for (std::vector<Stmt*> l = perfect_nest(find(top));
-         l.size() > 1 && constant_extent(*l[0]) == 1 && l[1]->independent; l = perfect_nest(find(top))) {
+         l.size() > 1 && constant_extent(*l[0]) == 1 && l[1]->independent;
+         l = perfect_nest(find(top))) {
       auto fused = schedule_.fuse(top, l[1]->var->name);
       if (!fused.ok()) break;
       top = *fused;
     }
     std::vector<Stmt*> loops = perfect_nest(find(top));
     if (loops.empty()) return;
+    if (carries(*loops.front())) {  // a reduction to one value: nothing to share out
+      std::vector<std::string> inner;
+      if (has_loops(loops.back()->body)) {
+        for (Stmt* l : innermost_loops(loops.back()->body)) inner.push_back(l->var->name);
+      } else {
+        inner.push_back(loops.back()->var->name);
+      }
+      for (const auto& name : inner) vectorize_inner(name);
+      return;
+    }
     Stmt* last = loops.back();
     bool alone = loops.size() == 1;
     std::string outer = top;
@@ -68,7 +82,21 @@ class Generic {
       for (const auto& name : inner) vectorize_inner(name);
     }
     Stmt* o = find(outer);
-    if (o && o->loop_kind == LoopKind::Serial) (void)schedule_.parallel(outer);
+    if (o && o->loop_kind == LoopKind::Serial && !one_phase_) (void)schedule_.parallel(outer);
+  }
+
+  // The loop adds to a value on the stack that lives longer than one round of it.
+  static bool carries(const Stmt& l) {
+    std::vector<const loop::BufferDef*> own, stored;
+    for_each_stmt(l.body, [&](const Stmt& s) {
+      if (s.kind == Stmt::Kind::Alloc) own.push_back(s.buffer.get());
+      if (s.kind == Stmt::Kind::Store && s.buffer->scope == loop::Scope::Stack) {
+        stored.push_back(s.buffer.get());
+      }
+    });
+    return std::any_of(stored.begin(), stored.end(), [&](const auto* b) {
+      return std::find(own.begin(), own.end(), b) == own.end();
+    });
   }
 
   // Every address under the loop is contiguous or constant along it, and stores are contiguous:
@@ -103,6 +131,11 @@ class Generic {
     int n = lanes(l->body);
     int64_t extent = constant_extent(*l);
     if (extent >= 0 && extent < 2) return top;
+    if (extent > 0 && extent * 4 <= n &&
+        !alone) {  // a few scalars are quicker than a masked vector
+      (void)schedule_.unroll(name);
+      return top;
+    }
     if (extent > 0 && extent < n) {
       while (n / 2 >= extent) n /= 2;
     }
@@ -129,8 +162,10 @@ class Generic {
     bool reduces = false, maps = false;
     for_each_stmt(l->body, [&](const Stmt& s) {
       if (s.kind != Stmt::Kind::Store) return;
-      if (s.buffer->scope == loop::Scope::Stack && s.buffer->shape.empty()) reduces = true;
-      else maps = true;
+      if (s.buffer->scope == loop::Scope::Stack && s.buffer->shape.empty())
+        reduces = true;
+      else
+        maps = true;
     });
     if (reduces && !maps) {
       // Two vectors of partial results hide the latency of the operation.
@@ -145,6 +180,7 @@ class Generic {
   loop::Kernel& kernel_;
   const loop::Machine& machine_;
   Schedule schedule_;
+  bool one_phase_ = false;
 };
 
 }  // namespace

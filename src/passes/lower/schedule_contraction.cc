@@ -53,11 +53,12 @@ bool analyse(Stmt* top, Nest& n) {
   n.outs = perfect_nest(top);
   if (n.outs.empty()) return false;
   loop::Body& body = n.outs.back()->body;
-  if (body.size() < 4 || body[0]->kind != Stmt::Kind::Alloc ||
-      body[1]->kind != Stmt::Kind::Store || body[2]->kind != Stmt::Kind::For)
+  if (body.size() < 4 || body[0]->kind != Stmt::Kind::Alloc || body[1]->kind != Stmt::Kind::Store ||
+      body[2]->kind != Stmt::Kind::For)
     return false;
   n.acc = body[0]->buffer;
-  if (!n.acc->shape.empty() || body[1]->buffer != n.acc || !loop::is_const(body[1]->index.empty() ? loop::int_const(0) : body[1]->index[0]))
+  if (!n.acc->shape.empty() || body[1]->buffer != n.acc ||
+      !loop::is_const(body[1]->index.empty() ? loop::int_const(0) : body[1]->index[0]))
     return false;
   n.reds = perfect_nest(body[2].get());
   loop::Body& inner = n.reds.back()->body;
@@ -68,7 +69,8 @@ bool analyse(Stmt* top, Nest& n) {
   if (v->kind != ExprNode::Kind::Op || v->prim != Prim::Add) return false;
   const Expr& product = v->args[1];
   if (v->args[0]->kind != ExprNode::Kind::Load || v->args[0]->buffer != n.acc ||
-      product->kind != ExprNode::Kind::Op || product->prim != Prim::Mul || is_complex(product->dtype))
+      product->kind != ExprNode::Kind::Op || product->prim != Prim::Mul ||
+      is_complex(product->dtype))
     return false;
   // J: the loop along which the result is contiguous.
   const Stmt& out = *body.back();
@@ -123,9 +125,11 @@ bool repack_param(Kernel& k, const Nest& n, int64_t block, const std::function<b
   };
   for (int d = 0; d < static_cast<int>(b->args.size()); ++d)
     if (d != column) r.order.push_back(d);
-  std::stable_sort(r.order.begin(), r.order.end(), [&](int x, int y) { return depth(x) < depth(y); });
+  std::stable_sort(r.order.begin(), r.order.end(),
+                   [&](int x, int y) { return depth(x) < depth(y); });
   auto packed = std::make_shared<loop::BufferDef>(*b->buffer);
-  packed->shape = {loop::simplify(loop::idiv(b->buffer->shape[column] + (block - 1), loop::int_const(block)))};
+  packed->shape = {
+      loop::simplify(loop::idiv(b->buffer->shape[column] + (block - 1), loop::int_const(block)))};
   std::vector<Expr> index{loop::idiv(b->args[column], loop::int_const(block))};
   for (int d : r.order) {
     packed->shape.push_back(b->buffer->shape[d]);
@@ -149,8 +153,12 @@ class Blocker {
  public:
   Blocker(EmittedKernel& ek, const loop::Machine& m, const std::function<bool(int)>& constant,
           std::vector<Repack>& repacks)
-      : ek_(ek), machine_(m), constant_(constant), repacks_(repacks),
-        kernel_(clone_kernel(ek.kernel)), schedule_(&kernel_) {}
+      : ek_(ek),
+        machine_(m),
+        constant_(constant),
+        repacks_(repacks),
+        kernel_(clone_kernel(ek.kernel)),
+        schedule_(&kernel_) {}
 
   bool run() {
     if (kernel_.body.size() != 1) return false;
@@ -167,7 +175,9 @@ class Blocker {
   }
 
  private:
-  static Error refused(std::string why) { return Error{"schedule", std::move(why), {}, {}}; }
+  static Error refused(std::string why) {
+    return Error{"schedule-refused", std::move(why), {}, {}};
+  }
 
   Status build(Nest& n) {
     lanes_ = std::max(1, machine_.vector_bytes / byte_size(n.acc->dtype));
@@ -176,7 +186,8 @@ class Blocker {
     int64_t rows = n.rows ? constant_extent(*n.rows) : 1;
     bool both = mentions(n.a, n.columns->var);  // depthwise: a runs along the columns as well
     RegisterBlock block = choose_register_block(rows, columns, lanes_, machine_);
-    if (both) block.vectors = 1, block.rows = static_cast<int>(rows < 0 ? 4 : std::min<int64_t>(rows, 8));
+    if (both)
+      block.vectors = 1, block.rows = static_cast<int>(rows < 0 ? 4 : std::min<int64_t>(rows, 8));
     vectors_ = block.vectors;
     row_block_ = block.rows;
     int64_t width = int64_t{vectors_} * lanes_;
@@ -245,7 +256,9 @@ class Blocker {
 
     int64_t width = int64_t{vectors_} * lanes_;
     int64_t extent = constant_extent(*n.columns);
-    TF_ASSIGN(auto j, schedule_.split(columns, width, extent > 0 && extent % width == 0 ? Tail::Exact : Tail::Guard));
+    TF_ASSIGN(auto j,
+              schedule_.split(columns, width,
+                              extent > 0 && extent % width == 0 ? Tail::Exact : Tail::Guard));
     std::string lane = j.inner, vec;
     if (vectors_ > 1) {
       TF_ASSIGN(auto l, schedule_.split(j.inner, lanes_, Tail::Exact));
@@ -255,6 +268,14 @@ class Blocker {
     std::vector<std::string> order = shared;
     order.push_back(j.outer);
     order.insert(order.end(), others.begin(), others.end());
+    // The loops become one, and taking it apart divides by the inner extents: the known one last.
+    const bool open = std::any_of(others.begin(), others.end(), [&](const std::string& l) {
+      return constant_extent(*find(l)) < 0;
+    });
+    if (open && extent > 0) {
+      order.erase(order.begin() + static_cast<long>(shared.size()));
+      order.push_back(j.outer);
+    }
     size_t outer_count = order.size();
     if (!rows.empty()) order.push_back(rows);
     if (!vec.empty()) order.push_back(vec);
@@ -291,7 +312,8 @@ class Blocker {
       std::string tacc = innermost[0]->buffer->name;
       std::vector<std::string> treds;
       for (Stmt* r : perfect_nest(innermost[2].get())) treds.push_back(r->var->name);
-      TF_TRY(registers(open_rows || constant_extent(*chain[0]) < 0 ? "" : tail, tvec, tlane, tacc, treds));
+      TF_TRY(registers(open_rows || constant_extent(*chain[0]) < 0 ? "" : tail, tvec, tlane, tacc,
+                       treds));
     }
     return registers(i.inner, vec, lane, acc, reds);
   }
@@ -322,7 +344,8 @@ class Blocker {
     size_t depth = block.size();
     if (names.size() != 3 * depth) return refused("the block has not three parts");
     std::vector<std::string> order = reds;
-    order.insert(order.end(), names.begin() + static_cast<long>(depth), names.begin() + static_cast<long>(2 * depth));
+    order.insert(order.end(), names.begin() + static_cast<long>(depth),
+                 names.begin() + static_cast<long>(2 * depth));
     TF_TRY(schedule_.reorder(order));
     // Columns past the end are computed and never stored, where reading them is safe.
     if (guarded_)
@@ -343,7 +366,7 @@ class Blocker {
   Schedule schedule_;
   int lanes_ = 1, vectors_ = 1, row_block_ = 1;
   bool packed_ = false, guarded_ = false;
-  std::string pack_buffer_;               // packed by each task at run time; empty: none
+  std::string pack_buffer_;  // packed by each task at run time; empty: none
   std::vector<std::string> pack_order_;
 };
 
@@ -372,7 +395,8 @@ RegisterBlock choose_register_block(int64_t rows, int64_t columns, int lanes,
       double r = rows > 0 ? static_cast<double>(rows) : 64.0;
       double whole = std::floor(r / m);
       double rest = r - whole * m;
-      double cost = blocks * (whole * step(m, v) + (rest > 0 ? step(static_cast<int64_t>(rest), v) : 0));
+      double cost =
+          blocks * (whole * step(m, v) + (rest > 0 ? step(static_cast<int64_t>(rest), v) : 0));
       cost *= 1 + 0.02 * static_cast<double>(v + m) / static_cast<double>(v * m);
       if (cost < best_cost * 0.999) {
         best_cost = cost;

@@ -39,31 +39,46 @@ void emit(const Dim& d, const SymbolRegister& reg, rt::SizeExpr& out) {
   }
 }
 
-void emit(const loop::Expr& e, const SymbolRegister& reg, rt::SizeExpr& out) {
+bool emit(const loop::Expr& e, const SymbolRegister& reg, rt::SizeExpr& out) {
   using Kind = loop::ExprNode::Kind;
-  if (e->kind == Kind::Const) {
+  if (e->kind == Kind::Const && !is_float(e->dtype)) {
     out.steps.push_back({Op::Const, e->i});
-    return;
+    return true;
   }
   if (e->kind == Kind::Var) {
     out.steps.push_back({Op::Sym, reg(e->var->name)});
-    return;
+    return true;
   }
-  TF_CHECK(e->kind == Kind::Op && e->args.size() == 2, "a size is not index arithmetic: " + print(e));
-  emit(e->args[0], reg, out);
-  emit(e->args[1], reg, out);
+  if (e->kind != Kind::Op || e->args.size() != 2 || e->dtype != DType::I64) return false;
+  if (!emit(e->args[0], reg, out) || !emit(e->args[1], reg, out)) return false;
   switch (e->prim) {
-    case Prim::Add: out.steps.push_back({Op::Add, 0}); break;
-    case Prim::Sub: out.steps.push_back({Op::Sub, 0}); break;
-    case Prim::Mul: out.steps.push_back({Op::Mul, 0}); break;
+    case Prim::Add:
+      out.steps.push_back({Op::Add, 0});
+      break;
+    case Prim::Sub:
+      out.steps.push_back({Op::Sub, 0});
+      break;
+    case Prim::Mul:
+      out.steps.push_back({Op::Mul, 0});
+      break;
     case Prim::Div:  // index arithmetic divides by positive numbers
-    case Prim::FloorDiv: out.steps.push_back({Op::FloorDiv, 0}); break;
+    case Prim::FloorDiv:
+      out.steps.push_back({Op::FloorDiv, 0});
+      break;
     case Prim::Rem:
-    case Prim::FloorMod: out.steps.push_back({Op::Mod, 0}); break;
-    case Prim::Min: out.steps.push_back({Op::Min, 0}); break;
-    case Prim::Max: out.steps.push_back({Op::Max, 0}); break;
-    default: TF_CHECK(false, "a size is not index arithmetic: " + print(e));
+    case Prim::FloorMod:
+      out.steps.push_back({Op::Mod, 0});
+      break;
+    case Prim::Min:
+      out.steps.push_back({Op::Min, 0});
+      break;
+    case Prim::Max:
+      out.steps.push_back({Op::Max, 0});
+      break;
+    default:
+      return false;
   }
+  return true;
 }
 
 }  // namespace
@@ -74,9 +89,9 @@ rt::SizeExpr size_expr(const Dim& d, const SymbolRegister& reg) {
   return out;
 }
 
-rt::SizeExpr size_expr(const loop::Expr& e, const SymbolRegister& reg) {
+std::optional<rt::SizeExpr> size_expr(const loop::Expr& e, const SymbolRegister& reg) {
   rt::SizeExpr out;
-  emit(e, reg, out);
+  if (!emit(e, reg, out)) return std::nullopt;
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "frontends/onnx/ops/loop_util.h"
+#include "onnx-ml.pb.h"
 
 namespace tenfold::onnx {
 
@@ -34,6 +35,35 @@ Val rebuild(const Val& like, const std::vector<Value*>& values, size_t& at) {
   return Val::sequence(std::move(items), like.element());
 }
 
+const ::onnx::NodeProto* maker_of(const ::onnx::GraphProto& g, const std::string& value) {
+  for (const auto& node : g.node()) {
+    for (const auto& o : node.output()) {
+      if (o == value) return &node;
+    }
+  }
+  return nullptr;
+}
+
+// torch.squeeze(x, dim) of an open size is exported as `if size == 1 then Squeeze(x) else x`, whose
+// ranks differ: what follows fits the squeezed form alone.
+bool squeezes_or_keeps(const ::onnx::GraphProto& then_graph, const ::onnx::GraphProto& else_graph) {
+  if (then_graph.output_size() != 1 || else_graph.output_size() != 1) return false;
+  const auto* squeeze = maker_of(then_graph, then_graph.output(0).name());
+  if (!squeeze || squeeze->op_type() != "Squeeze" || squeeze->input_size() < 1) return false;
+  const auto* keep = maker_of(else_graph, else_graph.output(0).name());
+  if (!keep) return else_graph.output(0).name() == squeeze->input(0);
+  return keep->op_type() == "Identity" && keep->input(0) == squeeze->input(0);
+}
+
+// The rest of the import goes on as if `condition` held; a call where it does not is an error.
+void require(NodeContext& n, Value* condition) {
+  Value* holds = n.b.convert(n.b.reshape(condition, {}), DType::I64);
+  n.b.create("tenfold.bind_symbol", {holds},
+             {{"symbol", Attr{n.fresh_symbol("squeezed_size_is_one")}},
+              {"min", Attr{int64_t{1}}},
+              {"max", Attr{int64_t{1}}}});
+}
+
 Outputs convert(NodeContext& n) {
   GraphBuilder& b = n.b;
   Value* condition = n.input(0);
@@ -48,6 +78,10 @@ Outputs convert(NodeContext& n) {
   }
   if (auto c = n.constant(condition)) {
     return n.subgraph(c->as_i64(0) ? then_graph : else_graph, b, {});
+  }
+  if (squeezes_or_keeps(then_graph, else_graph)) {
+    require(n, condition);
+    return n.subgraph(then_graph, b, {});
   }
   Op* op = b.create_open("stablehlo.if", {b.reshape(condition, {})});
   Outputs vals[2];
@@ -120,6 +154,9 @@ const OnnxOp onnx_if = {
     .names = {{"If", {1, 11, 13, 16, 19, 21, 23, 24, 25}}},
     .summary = "Runs one of two graphs.",
     .convert = convert,
-    .limits = "branches whose ranks or sequence lengths differ under a run-time condition"};
+    .limits =
+        "branches whose ranks or sequence lengths differ under a run-time condition; of 'squeeze "
+        "it "
+        "or keep it' the squeezed form is compiled and another size is an error at run time"};
 
 }  // namespace tenfold::onnx
