@@ -597,7 +597,7 @@ class Generator {
     std::vector<Value*> operands = {e.v};
     const Shape tail(e.v->type.shape.begin() + axis, e.v->type.shape.end());
     const bool rms = rng_.chance(0.3);
-    for (int64_t i = rng_.range(0, rms ? 1 : 2); i > 0; --i) {
+    for (int64_t i = rng_.range(1, rms ? 1 : 2); i > 0; --i) {
       operands.push_back(argument(e.v->type.dtype, tail, false));
     }
     Op* op = b_.create(rms ? "tenfold.rms_norm" : "tenfold.layer_norm", operands,

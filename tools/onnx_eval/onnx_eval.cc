@@ -97,6 +97,7 @@ std::string run_set(const std::string& folder, const DataSet& s) {
   }
   onnx::ImportOptions options;
   options.sequence_lengths = s.sequences;
+  options.empty_optionals = s.other;
   onnx::ImportNeeds needs;
   auto module = onnx::import_onnx(model, options, &needs);
   // What the compiler has to know is taken from the inputs, as `run` does.
@@ -111,7 +112,9 @@ std::string run_set(const std::string& folder, const DataSet& s) {
       } else if (s.sequences.contains(name)) {
         auto first = s.inputs.find(name + ".0");
         if (first != s.inputs.end()) {
-          more |= options.shapes.emplace(name, first->second.dims()).second;
+          // Items may differ in size, not in rank.
+          const std::vector<int64_t> any(first->second.dims().size(), -1);
+          more |= options.shapes.emplace(name, any).second;
         }
       }
     }

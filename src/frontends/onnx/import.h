@@ -21,6 +21,8 @@ struct ImportOptions {
   // Inputs whose values are fixed, by name: for what a model steers by values that a compiler must
   // know (axes, ranks). They stay arguments; a call with another value is refused at run time.
   std::map<std::string, Literal> values;
+  // Optional inputs that are left empty.
+  std::set<std::string> empty_optionals;
   // Inputs that have a default in the model and are to be arguments all the same.
   std::vector<std::string> override_defaults;
   int64_t max_constant_bytes = int64_t{1} << 30;  // one materialised (sparse, unpacked) constant

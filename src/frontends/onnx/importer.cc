@@ -364,7 +364,13 @@ void Importer::add_inputs(const GraphProto& g, Scope& scope, GraphBuilder& b) {
     const std::string& name = in.name();
     if (defaults.contains(name)) continue;
     const ::onnx::TypeProto* type = &in.type();
-    if (type->has_optional_type()) type = &type->optional_type().elem_type();
+    if (type->has_optional_type()) {
+      if (options_.empty_optionals.contains(name)) {
+        bind(scope, name, Val::none(), name);
+        continue;
+      }
+      type = &type->optional_type().elem_type();
+    }
     int64_t count = -1;
     if (type->has_sequence_type()) {
       auto it = options_.sequence_lengths.find(name);
@@ -608,6 +614,7 @@ void Importer::convert_node(const NodeProto& n, Scope& scope, GraphBuilder& b) {
   const size_t errors_before = b.errors.size();
   try {
     // A name that nothing defines, or whose producer failed.
+    bool poisoned = false;
     for (const auto& in : n.input()) {
       if (in.empty()) continue;
       const Val* v = scope.find(in);
@@ -617,8 +624,9 @@ void Importer::convert_node(const NodeProto& n, Scope& scope, GraphBuilder& b) {
                                     "initializer (nodes must stand in order of use)",
                                     in)};
       }
-      if (v->kind() == Val::Kind::Poison) throw NodeError{"", "", true};
+      poisoned |= v->kind() == Val::Kind::Poison;
     }
+    if (poisoned) throw NodeError{"", "", true};
     const OnnxName* entry = nullptr;
     if (const FunctionProto* f = find_function(domain, n.op_type(), n.overload())) {
       outs = call_function(*f, s, b);

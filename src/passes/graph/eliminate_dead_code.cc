@@ -1,4 +1,5 @@
-// Removes ops whose results nobody reads. Symbol bindings stay while a type mentions the symbol.
+// Removes ops whose results nobody reads. Symbol bindings stay while a type mentions the symbol, or
+// where one value alone is allowed: such a binding is a demand on the run, not a name for a size.
 #include <unordered_set>
 
 #include "passes/rewrite.h"
@@ -35,7 +36,7 @@ bool sweep(Block& b, const std::unordered_set<std::string>& symbols) {
     bool used = op->def->kind == OpKind::Terminator;
     for (int i = 0; i < op->num_results(); ++i) used |= op->result(i)->has_users();
     if (op->is("tenfold.bind_symbol"))
-      used |= symbols.count(op->str("symbol")) > 0;
+      used |= symbols.count(op->str("symbol")) > 0 || op->i64("min") == op->i64("max");
     else if (has_side_effect(*op))
       used = true;
     if (used) continue;

@@ -1,17 +1,12 @@
-// RandomUniform, RandomNormal (and Like), Bernoulli, Multinomial.
-//
-// The generator is Threefry 2x32 (stablehlo.rng_bit_generator, THREE_FRY) from a state of two u64:
-// the key, then a counter of 0. The key is the bit pattern of the `seed` attribute (an f32) in the
-// low half and 1 in the high half; without a seed, the FNV-1a hash of the node's first output
-// name: a node draws the same numbers in every run, two nodes different ones. Uniform numbers are
-// the upper 24 (f64: 53) bits of a word as a fraction of one; normal ones come in the Box-Muller
-// way from two uniform numbers, the second drawn after all first ones.
+// RandomUniform, RandomNormal (and Like), Bernoulli, Multinomial. The generator is in
+// random_util.h; the `seed` attribute goes in as the bit pattern of an f32. Normal numbers come in
+// the Box-Muller way from two uniform ones, the second drawn after all first ones.
 #include <bit>
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include "frontends/onnx/op_util.h"
+#include "frontends/onnx/ops/random_util.h"
 
 namespace tenfold::onnx {
 
@@ -20,30 +15,8 @@ namespace {
 using B = GraphBuilder;
 
 Value* initial_state(NodeContext& n) {
-  uint64_t key;
-  if (n.has_attr("seed")) {
-    key = std::bit_cast<uint32_t>(static_cast<float>(n.attr_f("seed"))) | (uint64_t{1} << 32);
-  } else {
-    key = 0xcbf29ce484222325u;
-    for (char c : n.output_name(0)) {
-      key = (key ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    }
-  }
-  const uint64_t state[2] = {key, 0};
-  return n.b.constant(Literal::from<uint64_t>(DType::U64, {2}, std::span<const uint64_t>(state)));
-}
-
-// Numbers in [0, 1) of type w (f32 or f64); `state` moves on.
-Value* uniform(B& b, DType w, const Shape& shape, Value*& state) {
-  const bool f64 = w == DType::F64;
-  const DType word = f64 ? DType::U64 : DType::U32;
-  Op* op =
-      b.create("stablehlo.rng_bit_generator", {state},
-               {{"rng_algorithm", Attr{std::string("THREE_FRY")}}}, {state->type, {word, shape}});
-  state = op->result(0);
-  Value* bits = op->result(1);
-  bits = b.binary(Prim::ShrL, bits, b.full(b.constant_i(word, f64 ? 11 : 8), shape));
-  return mul(b, b.convert(bits, w), f64 ? 0x1p-53 : 0x1p-24);
+  if (!n.has_attr("seed")) return random_state(n, std::nullopt);
+  return random_state(n, std::bit_cast<uint32_t>(static_cast<float>(n.attr_f("seed"))));
 }
 
 DType float_type(NodeContext& n, DType t) {

@@ -16,14 +16,13 @@ const Val& sequence(NodeContext& n, int i) {
 
 // A place in a list of `size` (negative: from the end), known at import.
 int64_t position(NodeContext& n, int i, int64_t size, bool end_too) {
-  const auto p = n.const_ints(n.input(i));
-  if (!p) n.fail("the position in a sequence must be known at import");
-  if (p->size() != 1) n.invalid("the position must be one number");
-  int64_t k = (*p)[0];
+  const auto p = n.need_ints(n.input(i), "the position in a sequence");
+  if (p.size() != 1) n.invalid("the position must be one number");
+  int64_t k = p[0];
   const int64_t last = end_too ? size : size - 1;
   if (k < 0) k += size;
   if (k < 0 || k > last) {
-    n.invalid(fmt::format("position {} in a sequence of {}", (*p)[0], size));
+    n.invalid(fmt::format("position {} in a sequence of {}", p[0], size));
   }
   return k;
 }
@@ -90,9 +89,9 @@ Outputs split(NodeContext& n) {
     const int64_t total = n.static_dim(x, axis, "the length to split");
     int64_t chunk = 1;
     if (sizes) {
-      const auto c = n.const_ints(sizes);
-      if (!c || c->size() != 1) n.fail("the length of the pieces must be known at import");
-      chunk = (*c)[0];
+      const auto c = n.need_ints(sizes, "the length of the pieces");
+      if (c.size() != 1) n.invalid("the length of the pieces must be one number");
+      chunk = c[0];
       if (chunk < 1) n.invalid(fmt::format("pieces of {}", chunk));
     }
     if (total / chunk > 4096) n.fail(fmt::format("a sequence of {} pieces", total / chunk));
