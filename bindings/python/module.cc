@@ -164,12 +164,7 @@ class Model {
   nb::list run(const std::vector<In>& inputs, const std::vector<std::optional<OutArray>>& out) {
     std::vector<rt::TensorView> views;
     for (const auto& [a, dtype] : inputs) views.push_back(view(a, dtype_named(dtype)));
-    if (s_->options().per_shape) {
-      std::vector<Literal> l;
-      for (const auto& [a, dtype] : inputs) l.push_back(literal(a, dtype));
-      take(s_->prepare(l));
-    }
-    Session::Lease c = s_->context();
+    Session::Lease c = context(views);
     std::vector<rt::TensorView> wanted(out.size());
     for (size_t i = 0; i < out.size(); ++i) {
       if (!out[i]) continue;
@@ -215,7 +210,7 @@ class Model {
   nb::list profile(const std::vector<In>& inputs, int rounds) {
     std::vector<rt::TensorView> views;
     for (const auto& [a, dtype] : inputs) views.push_back(view(a, dtype_named(dtype)));
-    Session::Lease c = s_->context();
+    Session::Lease c = context(views);
     std::vector<rt::KernelTime> best;
     Status ran = ok_status();
     {
@@ -233,7 +228,7 @@ class Model {
     take(std::move(ran));
     nb::list all;
     for (const auto& k : best) {
-      const rt::KernelInfo& info = s_->program().kernels[static_cast<size_t>(k.kernel)];
+      const rt::KernelInfo& info = c->executable().program().kernels[static_cast<size_t>(k.kernel)];
       all.append(nb::make_tuple(info.name, info.origins, static_cast<double>(k.nanoseconds) / 1e3,
                                 k.flops, k.bytes, k.threads));
     }
@@ -241,6 +236,18 @@ class Model {
   }
 
  private:
+  Session::Lease context(const std::vector<rt::TensorView>& views) {
+    if (!s_->options().per_shape) return s_->context();
+    Session::Shapes shapes;
+    for (const auto& v : views) shapes.push_back(v.dims);
+    Result<Session::Lease> c = Errors{};
+    {
+      nb::gil_scoped_release release;
+      c = s_->context_for(shapes);
+    }
+    return take(std::move(c));
+  }
+
   std::shared_ptr<Session> s_;
 };
 

@@ -24,30 +24,40 @@ void learn_from(CompileOptions& options, const std::vector<NamedLiteral>& given)
 }
 
 Result<std::unique_ptr<Module>> load_with(const ModelSource& source, CompileOptions& options,
-                                          const std::vector<NamedLiteral>& given) {
+                                          const std::vector<NamedLiteral>& given, bool* fixed) {
   learn_from(options, given);
   ModelNeeds needs;
   auto module = source.load(options, &needs);
-  // Each round fixes what the last one asked for and the inputs tell; later nodes may ask for more.
-  for (int round = 0; round < 8 && !module.ok() && !given.empty(); ++round) {
-    bool rank_unknown = std::any_of(module.errors().begin(), module.errors().end(),
-                                    [](const Error& e) { return e.id == "onnx-unknown-rank"; });
-    CompileOptions more = options;
+  // Values that the reader must know: each round gives what the last one asked for.
+  for (int round = 0; round < 8 && !module.ok(); ++round) {
     bool learnt = false;
-    for (const auto& g : given) {
-      if (g.name.empty()) continue;
-      if (needs.values.count(g.name)) learnt |= more.values.try_emplace(g.name, g.value).second;
-      if (needs.shapes.count(g.name))
-        learnt |= more.shapes.insert_or_assign(g.name, g.value.dims()).second;
-      else if (rank_unknown)
-        learnt |= more.shapes.try_emplace(g.name, g.value.dims().size(), -1).second;
-    }
+    for (const auto& g : given)
+      if (needs.values.count(g.name)) learnt |= options.values.try_emplace(g.name, g.value).second;
     if (!learnt) break;
     ModelNeeds next;
-    auto again = source.load(more, &next);
-    options = std::move(more);
+    module = source.load(options, &next);
     needs = std::move(next);
+  }
+  auto says = [&](std::string_view id) {
+    if (module.ok()) return false;
+    const Errors& errors = module.errors();
+    return std::any_of(errors.begin(), errors.end(), [&](const Error& e) { return e.id == id; });
+  };
+  auto retry = [&](auto&& shape_of) {
+    CompileOptions with = options;
+    for (const auto& g : given)
+      if (!g.name.empty()) with.shapes[g.name] = shape_of(g.value.dims());
+    auto again = source.load(with);
+    if (!again.ok()) return false;
     module = std::move(again);
+    options = std::move(with);
+    return true;
+  };
+  if (says("onnx-unknown-rank"))
+    retry([](const std::vector<int64_t>& d) { return std::vector<int64_t>(d.size(), -1); });
+  if (says("onnx-needs-shape") || says("onnx-unknown-rank")) {
+    bool done = retry([](const std::vector<int64_t>& d) { return d; });
+    if (fixed) *fixed = done;
   }
   return module;
 }

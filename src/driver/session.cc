@@ -10,6 +10,7 @@
 #include "driver/evaluate.h"
 #include "driver/model_format.h"
 #include "runtime/artifact.h"
+#include "runtime/cpu_features.h"
 
 namespace tenfold {
 namespace {
@@ -57,7 +58,30 @@ Status Session::use(std::shared_ptr<const rt::Executable> exe) {
   return ok_status();
 }
 
+// Before anything is compiled for nothing.
+static Status runs_here(const std::string& target) {
+  const Backend* backend = find_backend(target.substr(0, target.find(':')));
+  if (!backend) return ok_status();  // compile() says so
+  TF_ASSIGN(Target t, backend->parse_target(target));
+#if defined(__x86_64__)
+  std::string_view here = "x86_64";
+#elif defined(__aarch64__)
+  std::string_view here = "aarch64";
+#else
+  std::string_view here = "riscv64";
+#endif
+  std::string missing = rt::missing_cpu_features(t.features);
+  if (t.triple.starts_with(here) && missing.empty()) return ok_status();
+  return Error{"target-not-here",
+               "`" + target + "` is code for another machine" +
+                   (missing.empty() ? "" : " (this one lacks " + missing + ")") +
+                   "; write it with `tenfold compile` and run it there",
+               {"--target"},
+               {}};
+}
+
 Status Session::compile_now(Module& m) {
+  TF_TRY(runs_here(options_.compile.target));
   TF_ASSIGN(CompiledModel c, compile(m, options_.compile));
   compiled_ = std::make_unique<CompiledModel>(std::move(c));
   TF_ASSIGN(auto exe, make_executable(*compiled_));
@@ -79,9 +103,16 @@ Result<std::shared_ptr<Session>> Session::open(ModelSource source, SessionOption
     TF_TRY(s->use(std::move(*exe)));
     return s;
   }
-  auto module = load_with(s->source_, s->options_.compile, given);
+  bool fixed = false;
+  auto module = load_with(s->source_, s->options_.compile, given, &fixed);
   if (!module.ok()) return module.take_errors();
   TF_TRY(s->compile_now(**module));
+  if (fixed) {
+    // The first specialisation; other sizes will need their own.
+    s->options_.per_shape = true;
+    for (const auto& i : s->inputs_) s->last_shapes_.push_back(i.dims);
+    s->specialised_[s->last_shapes_] = s->exe_;
+  }
   s->compile_seconds_ = since(start);
   return s;
 }
@@ -114,61 +145,53 @@ Result<std::vector<Literal>> Session::order_inputs(const std::vector<NamedLitera
   return order_by_name(given, names, name());
 }
 
-Status Session::prepare(const std::vector<Literal>& inputs) {
-  TF_TRY(follow_values(inputs));
-  if (!options_.per_shape || !compiled_) return ok_status();
-  std::vector<std::vector<int64_t>> shapes;
+Session::Shapes shapes_of(const std::vector<Literal>& inputs) {
+  Session::Shapes shapes;
   for (const auto& i : inputs) shapes.push_back(i.dims());
-  if (shapes == last_shapes_) return ok_status();
-  if (inputs.size() != inputs_.size()) return ok_status();  // run() says what is wrong
-  auto it = std::find_if(specialised_.begin(), specialised_.end(),
-                         [&](const Specialised& s) { return s.shapes == shapes; });
-  if (it == specialised_.end()) {
+  return shapes;
+}
+
+std::vector<std::string> Session::recompilations() {
+  std::lock_guard lock(compile_mutex_);
+  return recompilations_;
+}
+
+Result<Session::Lease> Session::context_for(const Shapes& shapes) {
+  // run() says what is wrong with a wrong number of inputs.
+  if (!options_.per_shape || !compiled_ || shapes.size() != inputs_.size()) return context();
+  std::lock_guard lock(compile_mutex_);
+  auto& slot = specialised_[shapes];
+  if (!slot) {
     CompileOptions options = options_.compile;
-    for (size_t i = 0; i < inputs.size(); ++i) options.shapes[inputs_[i].name] = shapes[i];
-    TF_ASSIGN(auto module, source_.load(options));
-    TF_ASSIGN(CompiledModel compiled, compile(*module, options));
-    TF_ASSIGN(auto exe, make_executable(compiled));
-    std::string cause = "first specialised to the inputs' shapes";
-    for (size_t i = 0; i < last_shapes_.size() && i < shapes.size(); ++i) {
-      if (last_shapes_[i] == shapes[i]) continue;
-      cause = "`" + inputs_[i].name + "` was " + sizes_text(last_shapes_[i]) + ", is " +
-              sizes_text(shapes[i]);
-      for (size_t d = 0; d < shapes[i].size() && d < last_shapes_[i].size(); ++d) {
-        if (last_shapes_[i][d] == shapes[i][d]) continue;
-        cause = "dimension " + std::to_string(d) + " of `" + inputs_[i].name + "` was " +
-                std::to_string(last_shapes_[i][d]) + ", is " + std::to_string(shapes[i][d]);
-        break;
-      }
-      break;
+    for (size_t i = 0; i < shapes.size(); ++i) options.shapes[inputs_[i].name] = shapes[i];
+    auto module = source_.load(options);
+    if (!module.ok()) {
+      specialised_.erase(shapes);
+      return module.take_errors();
     }
-    recompilations_.push_back(cause);
-    specialised_.push_back({shapes, std::move(exe)});
-    it = specialised_.end() - 1;
+    TF_ASSIGN(CompiledModel compiled, compile(**module, options));
+    TF_ASSIGN(slot, make_executable(compiled));
+    recompilations_.push_back(cause(shapes));
   }
   last_shapes_ = shapes;
-  exe_ = it->exe;
-  return ok_status();
+  return lease(slot);
 }
 
-// The program was compiled for certain values of some inputs; other values need another program.
-Status Session::follow_values(const std::vector<Literal>& inputs) {
-  if (options_.compile.values.empty() || inputs.size() != inputs_.size()) return ok_status();
-  std::string changed;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    auto it = options_.compile.values.find(inputs_[i].name);
-    if (it == options_.compile.values.end() || it->second.same(inputs[i])) continue;
-    changed += (changed.empty() ? "`" : ", `") + inputs_[i].name + "`";
-    it->second = inputs[i];
+// Why the program at hand does not do for these shapes.
+std::string Session::cause(const Shapes& shapes) const {
+  for (size_t i = 0; i < last_shapes_.size(); ++i) {
+    const auto &was = last_shapes_[i], &is = shapes[i];
+    if (was == is) continue;
+    for (size_t d = 0; d < is.size() && is.size() == was.size(); ++d)
+      if (was[d] != is[d])
+        return "dimension " + std::to_string(d) + " of `" + inputs_[i].name + "` was " +
+               std::to_string(was[d]) + ", is " + std::to_string(is[d]);
+    return "`" + inputs_[i].name + "` was " + sizes_text(was) + ", is " + sizes_text(is);
   }
-  if (changed.empty()) return ok_status();
-  TF_ASSIGN(auto module, source_.load(options_.compile));
-  TF_TRY(compile_now(*module));
-  recompilations_.push_back("the value of " + changed + " changed");
-  return ok_status();
+  return "the first inputs fix the open dimensions";
 }
 
-Session::Lease::~Lease() {
+void Session::Lease::give_back() {
   if (!c_) return;
   c_->profile = nullptr;
   c_->observe = nullptr;
@@ -177,23 +200,22 @@ Session::Lease::~Lease() {
   s_->idle_.emplace_back(&c_->executable(), std::move(c_));
 }
 
-Session::Lease Session::context() {
+Session::Lease Session::lease(const std::shared_ptr<const rt::Executable>& exe) {
   std::unique_ptr<rt::Context> c;
   std::lock_guard lock(mutex_);
   for (auto it = idle_.begin(); it != idle_.end() && !c; ++it) {
-    if (it->first != exe_.get()) continue;
+    if (it->first != exe.get()) continue;
     c = std::move(it->second);
     idle_.erase(it);
     break;
   }
-  if (!c) c = std::make_unique<rt::Context>(exe_, pool_);
+  if (!c) c = std::make_unique<rt::Context>(exe, pool_);
   return {this, std::move(c)};
 }
 
 Result<std::vector<Literal>> Session::run(const std::vector<Literal>& inputs,
                                           std::vector<rt::KernelTime>* profile) {
-  TF_TRY(prepare(inputs));
-  Lease c = context();
+  TF_ASSIGN(Lease c, context_for(shapes_of(inputs)));
   c->profile = profile;
   std::vector<rt::TensorView> views;
   for (const auto& i : inputs) views.push_back(view_of(i));

@@ -1,10 +1,10 @@
 // A model that can be run: opened from a model file (imported and compiled here) or from an
 // artifact. What the command line and the Python package stand on.
 //
-// A Session is immutable once opened, except in per-shape mode, and may be shared by threads: each
-// call takes a context of its own from a pool.
+// A Session may be shared by threads: each call takes a context of its own from a pool.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -59,7 +59,7 @@ class Session {
   int threads() const { return options_.threads; }
   double compile_seconds() const { return compile_seconds_; }  // import included
   // Compilations after the first, and why each was needed.
-  const std::vector<std::string>& recompilations() const { return recompilations_; }
+  std::vector<std::string> recompilations();
 
   // See order_by_name().
   Result<std::vector<Literal>> order_inputs(const std::vector<NamedLiteral>& given) const;
@@ -72,7 +72,14 @@ class Session {
    public:
     Lease(Session* s, std::unique_ptr<rt::Context> c) : s_(s), c_(std::move(c)) {}
     Lease(Lease&&) = default;
-    ~Lease();
+    Lease& operator=(Lease&& o) {
+      give_back();
+      s_ = o.s_;
+      c_ = std::move(o.c_);
+      return *this;
+    }
+    ~Lease() { give_back(); }
+    void give_back();
     rt::Context* operator->() const { return c_.get(); }
     rt::Context& operator*() const { return *c_; }
 
@@ -80,9 +87,11 @@ class Session {
     Session* s_;
     std::unique_ptr<rt::Context> c_;
   };
-  Lease context();
-  // In per-shape mode: makes sure that the program is the one for these inputs.
-  Status prepare(const std::vector<Literal>& inputs);
+  Lease context() { return lease(exe_); }
+  // In per-shape mode the context of the program for these shapes, compiled if need be; else the
+  // same as context().
+  using Shapes = std::vector<std::vector<int64_t>>;  // in the order of the inputs
+  Result<Lease> context_for(const Shapes& shapes);
 
   // Writes an artifact by the suffix, or by `form` ("tenfold", "so", "o"). Not for artifacts.
   Status save(const std::string& path, const std::string& form = {}) const;
@@ -92,6 +101,8 @@ class Session {
   Status compile_now(Module& m);
   Status follow_values(const std::vector<Literal>& inputs);
   Status use(std::shared_ptr<const rt::Executable> exe);
+  std::string cause(const Shapes& shapes) const;
+  Lease lease(const std::shared_ptr<const rt::Executable>& exe);
 
   ModelSource source_;
   SessionOptions options_;
@@ -102,14 +113,11 @@ class Session {
   double compile_seconds_ = 0;
   std::vector<std::string> recompilations_;
 
-  struct Specialised {
-    std::vector<std::vector<int64_t>> shapes;
-    std::shared_ptr<const rt::Executable> exe;
-  };
-  std::vector<Specialised> specialised_;
-  std::vector<std::vector<int64_t>> last_shapes_;
+  std::mutex compile_mutex_;  // of the three below
+  std::map<Shapes, std::shared_ptr<const rt::Executable>> specialised_;
+  Shapes last_shapes_;
 
-  std::mutex mutex_;
+  std::mutex mutex_;  // of idle_
   std::vector<std::pair<const rt::Executable*, std::unique_ptr<rt::Context>>> idle_;
   friend class Lease;
 };
@@ -118,13 +126,14 @@ class Session {
 Result<std::shared_ptr<const rt::Executable>> make_executable(const CompiledModel& m);
 
 rt::TensorView view_of(const Literal& l);  // only ever read
+Session::Shapes shapes_of(const std::vector<Literal>& inputs);
 
 // By name into the order of `names`. Every problem at once: unknown, missing and repeated names.
 Result<std::vector<Literal>> order_by_name(const std::vector<NamedLiteral>& given,
                                            const std::vector<std::string>& names,
                                            const std::string& where);
 
-// Seeded values that fit the signature: open dimensions get small sizes, integers 0 and 1.
+// Seeded values that fit the signature: open dimensions get small sizes, integers small values.
 std::vector<Literal> random_inputs(const rt::Program& p, uint64_t seed);
 
 }  // namespace tenfold

@@ -145,6 +145,11 @@ def test_unknown_targets_are_refused(models, tmp_path, target):
     assert "target" in done.stderr and not list(tmp_path.iterdir())
 
 
+def test_code_for_another_machine_is_not_run(models):
+    message(tenfold("run", models / "small.mlir", "--target", "cpu:rv64gc", code=1),
+            "target-not-here")
+
+
 def test_shapes_that_cannot_be_are_refused(models):
     at = message(tenfold("run", models / "small.mlir", "--shape", "x=1,4", code=1),
                  "bad-shape-option")

@@ -362,3 +362,8 @@ C(
 @pytest.mark.parametrize("node", CASES, ids=repr)
 def test_evaluator_agrees_with_onnxruntime(node):
     node.check(node.evaluated())
+
+
+@pytest.mark.parametrize("node", CASES[::3], ids=repr)
+def test_compiled_code_agrees_with_onnxruntime(node):
+    node.check(node.compiled(3))

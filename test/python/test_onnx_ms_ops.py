@@ -531,3 +531,8 @@ case("inv", "Inverse", [R(2, 4, 4)])
 @pytest.mark.parametrize("node", CASES, ids=repr)
 def test_evaluator_agrees_with_onnxruntime(node):
     node.check(node.evaluated())
+
+
+@pytest.mark.parametrize("node", CASES[::3], ids=repr)
+def test_compiled_code_agrees_with_onnxruntime(node):
+    node.check(node.compiled(3))

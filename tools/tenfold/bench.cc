@@ -30,8 +30,13 @@ double peak_rss_mib() {
 Result<int> run(const Bench& c) {
   TF_ASSIGN(Opened o, open_with_inputs(c.model, c.common, c.inputs));
   Session& s = *o.session;
-  TF_TRY(s.prepare(o.inputs));
-  Session::Lease context = s.context();
+  bool right = true;
+  if (c.common.verify) {
+    TF_ASSIGN(auto outputs, s.run(o.inputs));
+    TF_ASSIGN(right, report_verification(s, o.inputs, outputs));
+  }
+  int code = right ? kDone : kInputAtFault;
+  TF_ASSIGN(Session::Lease context, s.context_for(shapes_of(o.inputs)));
   std::vector<rt::TensorView> views;
   for (const auto& i : o.inputs) views.push_back(view_of(i));
   auto once = [&]() -> Result<double> {
@@ -83,12 +88,12 @@ Result<int> run(const Bench& c) {
     j["gflop"] = gflop;
     j["share_of_peak"] = share;
     j["peak_gflops"] = peak_gflops(s.threads());
-    j["kernels"] = s.program().kernels.size();
+    j["kernels"] = context->executable().program().kernels.size();
     j["kernels_tuned"] = 0;
     j["recompilations"] = s.recompilations().size();
     j["recompilation_causes"] = s.recompilations();
     std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
-    return kDone;
+    return code;
   }
   std::printf("%s on %s, %d thread%s\n", c.model.c_str(), s.program().target.c_str(), s.threads(),
               s.threads() == 1 ? "" : "s");
@@ -96,11 +101,12 @@ Result<int> run(const Bench& c) {
   std::printf("  first run      %10.3f ms\n", first_ms);
   std::printf("  minimum        %10.3f ms  of %zu\n", times[0], n);
   std::printf("  median         %10.3f ms\n", median);
-  std::printf("  work           %10.3f GFLOP in %zu kernels\n", gflop, s.program().kernels.size());
+  std::printf("  work           %10.3f GFLOP in %zu kernels\n", gflop,
+              context->executable().program().kernels.size());
   std::printf("  share of peak  %10.1f %%   of %.1f GFLOP/s measured\n", share * 100,
               peak_gflops(s.threads()));
   std::printf("  peak memory    %10.1f MiB\n", peak_rss);
-  return kDone;
+  return code;
 }
 
 }  // namespace

@@ -59,6 +59,7 @@ void add_check(CLI::App& program, Action& action) {
   sub->add_flag("--all-targets", c->all_targets, "For every target of this build");
   sub->add_flag("--json", c->common.json, "One JSON object on standard output");
   c->common.add_compile_options(sub);
+  c->common.add_run_options(sub);
   sub->callback([c, &action] { action = [c] { return run(*c); }; });
 }
 

@@ -22,6 +22,8 @@ struct Common {
   bool per_shape = false;
   bool json = false;
   bool time_passes = false;
+  bool verify = false;
+  std::string precision = "f32";
   std::vector<std::string> shapes;  // NAME=1,128
   std::vector<std::string> disabled;
   std::string stop_after, dump;
@@ -48,6 +50,10 @@ struct Opened {
 };
 Result<Opened> open_with_inputs(const std::string& model, const Common& common,
                                 const InputFlags& flags);
+
+// Compares outputs with the graph evaluator's and says so; true: they agree.
+Result<bool> report_verification(const Session& session, const std::vector<Literal>& inputs,
+                                 const std::vector<Literal>& outputs);
 
 // What a subcommand does once its options are read; gives the exit code.
 using Action = std::function<Result<int>()>;

@@ -70,6 +70,9 @@ void Common::add_compile_options(CLI::App* app) {
   app->add_option("--stop-after", stop_after, "End the graph passes after this one");
   app->add_option("--disable-pass", disabled, "Leave a graph pass out; may be repeated")
       ->allow_extra_args(false);
+  app->add_option("--precision", precision, "Storage of f32 weights; this build has f32 alone")
+      ->check(CLI::IsMember({"f32"}))
+      ->capture_default_str();
   app->add_flag("--time-passes", time_passes, "Say on standard error how long each pass took");
 }
 
@@ -77,6 +80,8 @@ void Common::add_run_options(CLI::App* app) {
   app->add_option("--threads", threads, "Threads to run with; 0: one for each core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
+  app->add_flag("--verify", verify,
+                "Compare with the graph evaluator and name the first node that differs");
   app->add_option("--seed", seed, "Of the random inputs")->capture_default_str();
   app->add_flag("--per-shape", per_shape,
                 "Compile anew for each set of input shapes instead of once for all");

@@ -20,7 +20,17 @@ Result<int> run(const Compile& c) {
   {
     Progress progress("compiling " + file_name(c.model));
     // Only compiled, not loaded: the target may be another machine.
-    TF_ASSIGN(s, Session::compile_only(ModelSource::file(c.model), std::move(options)));
+    if (!c.common.verify) {
+      TF_ASSIGN(s, Session::compile_only(ModelSource::file(c.model), std::move(options)));
+    } else {
+      TF_ASSIGN(s, Session::open(ModelSource::file(c.model), std::move(options)));
+    }
+  }
+  if (c.common.verify) {
+    std::vector<Literal> inputs = random_inputs(s->program(), c.common.seed);
+    TF_ASSIGN(auto outputs, s->run(inputs));
+    TF_ASSIGN(bool right, report_verification(*s, inputs, outputs));
+    if (!right) return kInputAtFault;  // nothing is written
   }
   if (c.common.time_passes) print_pass_times(*s);
   TF_TRY(s->save(c.output, c.emit));
@@ -56,6 +66,7 @@ void add_compile(CLI::App& program, Action& action) {
       ->check(CLI::IsMember({"tenfold", "so", "o", "c"}));
   sub->add_flag("--json", c->common.json, "One JSON object on standard output");
   c->common.add_compile_options(sub);
+  c->common.add_run_options(sub);
   sub->callback([c, &action] { action = [c] { return run(*c); }; });
 }
 

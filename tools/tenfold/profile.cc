@@ -51,8 +51,7 @@ nlohmann::json row_json(const Row& r, double peak) {
 Result<int> run(const Profile& c) {
   TF_ASSIGN(Opened o, open_with_inputs(c.model, c.common, c.inputs));
   Session& s = *o.session;
-  TF_TRY(s.prepare(o.inputs));
-  Session::Lease context = s.context();
+  TF_ASSIGN(Session::Lease context, s.context_for(shapes_of(o.inputs)));
   std::vector<rt::TensorView> views;
   for (const auto& i : o.inputs) views.push_back(view_of(i));
   std::vector<rt::KernelTime> calls;
@@ -67,7 +66,7 @@ Result<int> run(const Profile& c) {
   }
   context->profile = nullptr;
 
-  const rt::Program& p = s.program();
+  const rt::Program& p = context->executable().program();
   std::vector<Row> kernels(p.kernels.size());
   double total = 0;
   for (size_t k = 0; k < kernels.size(); ++k) {

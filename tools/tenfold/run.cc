@@ -18,7 +18,7 @@ struct Run {
   Common common;
   InputFlags inputs;
   std::string model, output_dir;
-  bool verify = false, bisect = false;
+  bool bisect = false;
 };
 
 // File names in the model's order; two outputs never share one.
@@ -52,27 +52,12 @@ std::string head_of(const Literal& l) {
   return s;
 }
 
-Status report_verification(const Opened& o, const std::vector<Literal>& outputs, bool* ok) {
-  Progress progress("evaluating the model node by node");
-  TF_ASSIGN(VerifyReport r, verify_outputs(*o.session, o.inputs, outputs));
-  *ok = r.ok;
-  for (const auto& out : r.outputs)
-    std::fprintf(stderr, "verify: output %s: %s, relative error %.3g\n", out.name.c_str(),
-                 out.ok ? "right" : "DIFFERS", out.error);
-  if (!r.ok) {
-    Error e{"verify-differs",
-            (r.node.empty() ? "" : "first node that differs: ") + r.detail,
-            {r.node.empty() ? o.session->name() : r.node},
-            {}};
-    print_errors({e});
-  }
-  return ok_status();
-}
-
 Result<int> run(const Run& c) {
   TF_ASSIGN(Opened o, open_with_inputs(c.model, c.common, c.inputs));
   Session& s = *o.session;
-  TF_TRY(s.prepare(o.inputs));
+  // In per-shape mode this compiles: not part of the run.
+  TF_ASSIGN(Session::Lease context, s.context_for(shapes_of(o.inputs)));
+  context.give_back();
   auto start = std::chrono::steady_clock::now();
   TF_ASSIGN(std::vector<Literal> outputs, s.run(o.inputs));
   double run_ms =
@@ -88,7 +73,9 @@ Result<int> run(const Run& c) {
       TF_TRY(write_npy_file(join_path(c.output_dir, files[i]), outputs[i]));
   }
   bool right = true;
-  if (c.verify) TF_TRY(report_verification(o, outputs, &right));
+  if (c.common.verify) {
+    TF_ASSIGN(right, report_verification(s, o.inputs, outputs));
+  }
   if (c.bisect) {
     Progress progress("looking for the pass that makes a difference");
     TF_ASSIGN(BisectReport b, bisect_passes(s, o.inputs));
@@ -112,7 +99,7 @@ Result<int> run(const Run& c) {
     j["run_ms"] = run_ms;
     j["recompilations"] = s.recompilations().size();
     j["recompilation_causes"] = s.recompilations();
-    if (c.verify) j["verified"] = right;
+    if (c.common.verify) j["verified"] = right;
     j["outputs"] = nlohmann::json::array();
     for (size_t i = 0; i < outputs.size(); ++i) {
       nlohmann::json out;
@@ -145,8 +132,6 @@ void add_run(CLI::App& program, Action& action) {
       ->required();
   c->inputs.add_options(sub);
   sub->add_option("--output-dir", c->output_dir, "Write each output to NAME.npy in this folder");
-  sub->add_flag("--verify", c->verify,
-                "Compare with the graph evaluator and name the first node that differs");
   sub->add_flag("--bisect", c->bisect, "Find the pass that makes the result differ");
   sub->add_flag("--json", c->common.json, "One JSON object on standard output");
   c->common.add_compile_options(sub);

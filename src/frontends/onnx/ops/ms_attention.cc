@@ -30,19 +30,29 @@ Value* seen_keys(NodeContext& n, Value* mask, const Dim& batch, const Dim& keys)
   if (!is_integer(mask->type.dtype)) n.invalid("the mask must be integers");
   Value* column = positions4(b, keys, 3);
   if (s.size() == 1) {
-    const bool pairs =
-        equal(s[0], batch) != Truth::Yes && equal(s[0], Dim(2) * batch) == Truth::Yes;
-    if (!pairs && equal(s[0], batch) == Truth::No) {
+    const Dim two = Dim(2) * batch;
+    const Truth one = equal(s[0], batch), pairs = equal(s[0], two);
+    if (one == Truth::No && pairs == Truth::No) {
       n.fail("the mask is " + mask->type.str() +
              "; supported are lengths of [batch], ends and "
              "starts of [2 * batch], and masks of rank 2 and 3");
     }
-    const auto bound = [&](const Dim& from, const Dim& to) {
-      Value* v = b.convert(part(b, mask, 0, from, to), DType::I64);
+    // Entries from `from` on, one for each batch entry.
+    const auto bound = [&](const Dim& from) {
+      Value* at = b.iota({DType::I64, {batch}}, 0);
+      at = add(b, at, b.full(b.dim_scalar(from), at->type.shape));
+      Value* v = b.convert(take(b, mask, at, 0), DType::I64);
       return b.reshape(v, {batch, Dim(1), Dim(1), Dim(1)});
     };
-    Value* seen = n.compare("LT", column, bound(Dim(0), batch));
-    if (pairs) seen = both(n, seen, n.compare("GE", column, bound(batch, Dim(2) * batch)));
+    Value* seen = n.compare("LT", column, bound(Dim(0)));
+    if (one != Truth::Yes && pairs != Truth::No) {
+      Value* starts = bound(batch);
+      if (pairs != Truth::Yes) {  // which of the two is known when the model runs
+        Value* has = b.compare("GE", b.dim_scalar(s[0]), b.dim_scalar(two));
+        starts = b.select(b.full(has, starts->type.shape), starts, like(b, starts, 0));
+      }
+      seen = both(n, seen, n.compare("GE", column, starts));
+    }
     return seen;
   }
   Value* seen = b.compare("GT", mask, like(b, mask, 0));

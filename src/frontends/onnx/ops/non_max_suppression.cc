@@ -80,6 +80,10 @@ Outputs convert(NodeContext& n) {
       steps = n.runtime_dim(m, "boxes");
     }
   }
+  if (steps == Dim(0)) {
+    for (int i : {3, 4}) n.skip_input(i);
+    return {b.splat({DType::I64, {Dim(0), Dim(3)}}, 0)};
+  }
   const DType t = scores->type.dtype;
   Value* threshold =
       n.opt(3) ? b.convert(one_number(n, n.opt(3), "iou_threshold"), t) : b.constant(t, 0);

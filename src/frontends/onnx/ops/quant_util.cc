@@ -25,7 +25,9 @@ bool is_float8(DType t) {
 }
 
 Value* one_number(NodeContext& n, Value* v, std::string_view what) {
-  if (!v->type.is_static() || v->type.num_elements().value() != 1) {
+  // A list whose length is open is checked when the model runs.
+  const bool open = v->type.rank() == 1 && !v->type.is_static();
+  if (!open && (!v->type.is_static() || v->type.num_elements().value() != 1)) {
     n.invalid(fmt::format("{} must be one number, found {}", what, v->type.str()));
   }
   return n.b.reshape(v, {});

@@ -91,12 +91,12 @@ Value* sample(B& b, Value* image, const std::vector<Value*>& at, Sampling mode, 
     a.high = number_like(b, x, size - Dim(1));
     a.range = corners ? a.high : number_like(b, x, size);
     if (mode == Sampling::Nearest) x = b.unary(Prim::RoundEven, x);
-    if (outside == Outside::Border) x = clip(b, x, a.high);
-    if (outside == Outside::Reflection) {
-      // Places inside stay as they are, bit for bit.
+    if (outside != Outside::Zeros) {
+      // Places up to the border stay as they are; a cubic goes on towards the outer edge.
       Value* top = add(b, a.range, low);
       Value* in = b.binary(Prim::And, b.compare("GE", x, like(b, x, low)), b.compare("LE", x, top));
-      x = b.select(in, x, reflect(b, x, low, a.range));
+      x = b.select(in, x,
+                   outside == Outside::Border ? clip(b, x, a.high) : reflect(b, x, low, a.range));
     }
     if (mode == Sampling::Nearest) {
       a.first = outside == Outside::Zeros
