@@ -26,7 +26,18 @@ void learn_from(CompileOptions& options, const std::vector<NamedLiteral>& given)
 Result<std::unique_ptr<Module>> load_with(const ModelSource& source, CompileOptions& options,
                                           const std::vector<NamedLiteral>& given, bool* fixed) {
   learn_from(options, given);
-  auto module = source.load(options);
+  ModelNeeds needs;
+  auto module = source.load(options, &needs);
+  // Values that the reader must know: each round gives what the last one asked for.
+  for (int round = 0; round < 8 && !module.ok(); ++round) {
+    bool learnt = false;
+    for (const auto& g : given)
+      if (needs.values.count(g.name)) learnt |= options.values.try_emplace(g.name, g.value).second;
+    if (!learnt) break;
+    ModelNeeds next;
+    module = source.load(options, &next);
+    needs = std::move(next);
+  }
   auto says = [&](std::string_view id) {
     if (module.ok()) return false;
     const Errors& errors = module.errors();

@@ -12,6 +12,8 @@ constexpr int64_t kBatch = 1, kLength = 64;
 void fill(Literal& l, Rng& rng) {
   DType t = l.dtype();
   int64_t n = l.size();
+  // Many are tokens or indices; few are sizes, axes, switches.
+  uint64_t integers = n > 8 ? 100 : 2;
   if (t == DType::F32) {
     for (float& v : l.mutable_data<float>()) v = static_cast<float>(rng.normal());
     return;
@@ -30,7 +32,7 @@ void fill(Literal& l, Rng& rng) {
       l.set_i64(i, static_cast<int64_t>(rng.below(uint64_t{1} << bit_width(t))) -
                        (is_signed(t) ? int64_t{1} << (bit_width(t) - 1) : 0));
     } else {
-      l.set_i64(i, static_cast<int64_t>(rng.below(2)));  // an index into anything
+      l.set_i64(i, static_cast<int64_t>(rng.below(integers)));
     }
   }
 }

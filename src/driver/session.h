@@ -133,7 +133,7 @@ Result<std::vector<Literal>> order_by_name(const std::vector<NamedLiteral>& give
                                            const std::vector<std::string>& names,
                                            const std::string& where);
 
-// Seeded values that fit the signature: open dimensions get small sizes, integers 0 and 1.
+// Seeded values that fit the signature: open dimensions get small sizes, integers small values.
 std::vector<Literal> random_inputs(const rt::Program& p, uint64_t seed);
 
 }  // namespace tenfold

@@ -203,6 +203,22 @@ TEST(LoopSchedule, CacheWriteRefusesToRace) {
   EXPECT_EQ(print(k), before);
 }
 
+TEST(LoopSchedule, PromisesOfIndependenceStayTrue) {
+  Kernel k = kernel_of(R"(kernel k {
+    param y: f32[64] written
+    for i = 0 +: 8 independent { for j = 0 +: 8 { if j % 2 == 0 { y[j * 8 + i] = 1.0 } } } })");
+  Schedule s(&k);
+  EXPECT_TRUE(has(refusal(s.cache_write("y", "i")), "may overlap"));
+  Kernel b = kernel_of(R"(kernel k {
+    param x: f32[6, 8]
+    param y: f32[6] written
+    for i = 0 +: 6 independent { for j = 0 +: 8 { y[i] = y[i] + x[i, j] } } })");
+  Schedule t(&b);
+  must(t.cache_read("x", "i", {}, Scope::Stack), b);
+  must(t.double_buffer("x_c"), b);
+  EXPECT_FALSE(has(print(b), "independent")) << print(b);
+}
+
 TEST(LoopSchedule, UnguardKeepsWhatIsLookedAt) {
   const char text[] = R"(kernel k {
     param x: f32[8]

@@ -28,6 +28,9 @@ _FROM_NUMPY = {v: k for k, v in _NAMES.items()}
 _STORAGE = {k: np.uint8 for k, v in _NAMES.items() if v.startswith(("float4_", "float6_", "float8_"))}
 _STORAGE |= {"bf16": np.uint16, "i2": np.int8, "i4": np.int8, "ui2": np.uint8, "ui4": np.uint8}
 
+# Arrays of these types cross over as they are; by dtype, because asking NumPy for a name takes time.
+_PLAIN = {np.dtype(v): k for k, v in _NAMES.items() if k not in _STORAGE}
+
 
 def numpy_dtype(name: str) -> np.dtype | None:
     """NumPy's dtype for Tenfold's name; None when it needs ml_dtypes and that is not installed."""
@@ -45,6 +48,10 @@ def to_storage(x: Any, want: str | None = None) -> tuple[np.ndarray, str]:
 
     `want` decides what a number or a list becomes, and what raw bytes (uint8, uint16) stand for.
     """
+    if type(x) is np.ndarray:
+        plain = _PLAIN.get(x.dtype)
+        if plain is not None and want not in _STORAGE and x.flags.c_contiguous:
+            return x, plain
     if isinstance(x, np.ndarray):
         a = x
     elif hasattr(x, "__dlpack__") and not isinstance(x, np.generic):

@@ -113,6 +113,8 @@ class Model:
 
     def _ordered(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> list:
         n = len(self.inputs)
+        if len(args) == n and not named:
+            return [self._storage(v, t) for v, t in zip(args, self.inputs)]
         if len(args) > n:
             raise self._fail("input-count", f"the model takes {n} inputs, got {len(args)}")
         values: list[Any] = list(args) + [None] * (n - len(args))
@@ -138,6 +140,9 @@ class Model:
             raise self._fail("input-dtype", f"input `{info.name}`: {e}") from None
 
     def _run(self, ordered: list, out: Any) -> list[np.ndarray]:
+        if out is None:
+            results = self._inner.run(ordered, [])
+            return [from_storage(r, o.dtype) for r, o in zip(results, self.outputs)]
         buffers: list[np.ndarray | None] = [None] * len(self.outputs)
         if out is not None:
             if isinstance(out, Mapping):
@@ -159,7 +164,7 @@ class Model:
                 raw.append(None)
                 continue
             s, dtype = to_storage(a, info.dtype)
-            if not isinstance(a, np.ndarray) or not np.shares_memory(s, a) and a.size:
+            if not isinstance(a, np.ndarray) or s is not a and not np.shares_memory(s, a) and a.size:
                 raise self._fail("output-array", f"output `{info.name}` can only be written into a "
                                  "contiguous NumPy array")
             if dtype != info.dtype:
@@ -168,7 +173,7 @@ class Model:
             if not a.flags.writeable:
                 raise self._fail("output-array", f"output `{info.name}`: the array is read-only")
             raw.append(s)
-        results = self._inner.run(ordered, raw if out is not None else [])
+        results = self._inner.run(ordered, raw)
         return [b if b is not None else from_storage(r, o.dtype)
                 for b, r, o in zip(buffers, results, self.outputs)]
 

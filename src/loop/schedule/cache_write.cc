@@ -122,11 +122,14 @@ Result<std::string> Schedule::cache_write(const std::string& buffer, const std::
     }
     return nest;
   };
-  // Elements that the body leaves alone are stored back unchanged, which is no change of meaning
-  // sequentially but a race under a parallel loop: checked on the result, undone if so.
-  Stmt* top = p.path[0].stmt();
-  const bool check = top->kind == Stmt::Kind::For && top->loop_kind == LoopKind::Parallel;
-  StmtPtr saved = check ? clone(*top) : nullptr;
+  // Elements that the body leaves alone are stored back unchanged: no change of meaning
+  // sequentially, but a race under loops that are parallel or promised to be independent. Checked
+  // on the result, undone if so.
+  std::vector<size_t> promised;
+  for (size_t d = 0; d < p.path.size(); ++d)
+    if (p.path[d].stmt()->kind == Stmt::Kind::For && independent(*p.path[d].stmt()))
+      promised.push_back(d);
+  StmtPtr saved = promised.empty() ? nullptr : clone(*p.path[0].stmt());
   auto index = [&](const std::vector<Expr>& i) {
     std::vector<Expr> r;
     for (size_t d = 0; d < i.size(); ++d) r.push_back(g.simplify(i[d] - box.sides[d].lo));
@@ -141,19 +144,20 @@ Result<std::string> Schedule::cache_write(const std::string& buffer, const std::
   if (!full) s->body.insert(s->body.begin(), transfer(true));
   s->body.insert(s->body.begin(), make_alloc(copy));
   s->body.push_back(transfer(false));
-  if (check) {
-    Place root;
-    root.path.push_back(p.path[0]);
+  for (size_t d : promised) {
+    Place at_loop;
+    at_loop.path.assign(p.path.begin(), p.path.begin() + static_cast<std::ptrdiff_t>(d) + 1);
     std::string why;
     {
-      const Region region(*k_, root);
-      why = region.carried_by(top);
+      const Region region(*k_, at_loop);
+      why = region.carried_by(at_loop.stmt());
     }
-    if (!why.empty()) {
-      p.path[0].body->at(p.path[0].index) = std::move(saved);
-      return refuse("cache_write", buffer,
-                    "parts that different threads store back may overlap: " + why);
-    }
+    if (why.empty()) continue;
+    const std::string outer = at_loop.stmt()->var->name;
+    p.path[0].body->at(p.path[0].index) = std::move(saved);
+    return refuse(
+        "cache_write", buffer,
+        "parts that independent iterations of " + outer + " store back may overlap: " + why);
   }
   k_->trace.push_back("cache_write " + word(buffer) + " " + word(at) +
                       (scope == Scope::Stack ? " stack" : " workspace"));

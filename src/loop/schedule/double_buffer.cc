@@ -109,6 +109,7 @@ Status Schedule::double_buffer(const std::string& buffer) {
   StmtPtr guard_first = make_if(lt(int_const(0), loop->extent));
   guard_first->body = std::move(first);
   loop->loop_kind = LoopKind::Pipelined;
+  loop->independent = false;  // an iteration now fills what the next one reads
   Place::Step& at = a.path[a.path.size() - 2];
   Body& parent = *at.body;
   const auto pos = static_cast<std::ptrdiff_t>(at.index);
