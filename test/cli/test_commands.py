@@ -168,3 +168,25 @@ def test_bisect_finds_nothing_where_nothing_is_wrong(models):
                                      "version"])
 def test_every_command_has_help(command):
     assert "Usage" in tenfold(command, "--help").stdout
+
+
+@pytest.mark.parametrize("rows,columns", [(2, 2), (7, 19), (64, 5)])
+def test_a_product_whose_tile_has_no_plain_bound(tmp_path, rows, columns):
+    """An open size with a bound beside one without: the packed part of the operand is all of it."""
+    m, p = "tensor<?x?xf32, #tenfold.dims<m, n>>", "tensor<?x?xf32, #tenfold.dims<m, m>>"
+    (tmp_path / "a.mlir").write_text(f"""
+module attributes {{tenfold.symbols = {{m = [2, 64], n = [2, 9223372036854775807]}}}} {{
+  func.func public @main(%x: {m}) -> ({p}) {{
+    %0 = stablehlo.tanh %x : {m}
+    %1 = "stablehlo.dot_general"(%0, %x) <{{dot_dimension_numbers = #stablehlo.dot<
+      lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>}}> : ({m}, {m}) -> {p}
+    return %1 : {p}
+  }}
+}}
+""")
+    x = np.random.default_rng(0).standard_normal((rows, columns)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    out = tenfold_json("run", tmp_path / "a.mlir", "--input", f"x={tmp_path / 'x.npy'}",
+                       "--output-dir", tmp_path)["outputs"]
+    np.testing.assert_allclose(np.load(tmp_path / out[0]["file"]), np.tanh(x) @ x.T, rtol=1e-4,
+                               atol=1e-4)

@@ -124,7 +124,9 @@ Result<Box> touched(Algebra& g, const Kernel& k, const char* primitive, const Pl
     Poly extent = g.add(g.add(hi, lo, -1), Algebra::constant(1));
     // Negative where a loop inside may run not at all.
     if (!g.nonneg(extent)) extent = g.poly(g.simplify(imax(g.expr(extent), int_const(0))));
-    if (known && !first && !g.is_wild(lo) && !g.is_wild(extent)) {
+    // Terms that have no plain form say nothing either.
+    known = known && !g.is_wild(lo) && !g.is_wild(extent);
+    if (known && !first) {
       side.lo = g.expr(lo);
       side.extent = g.expr(extent);
       side.exact = true;
