@@ -2,6 +2,7 @@
 // transcendental functions within their stated error. Scalar loops, whole registers, masked tails.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <random>
 
@@ -162,7 +163,11 @@ class Prims : public testing::TestWithParam<DType> {};
 TEST_P(Prims, match_the_reference_scalar_and_vectorized) {
   const DType t = GetParam();
   const int64_t n = 1003;
-  const Form forms[] = {{"serial", 0}, {"v64", 64}, {"v5", 5}};
+  // The narrow floats differ in their conversions alone: one form in the gate.
+  const bool narrow = is_float(t) && bit_width(t) < 16;
+  const std::vector<Form> forms = narrow && !std::getenv("TENFOLD_LONG_TESTS")
+                                      ? std::vector<Form>{{"v64", 64}}
+                                      : std::vector<Form>{{"serial", 0}, {"v64", 64}, {"v5", 5}};
   std::vector<Kernel> kernels;
   std::vector<std::pair<Prim, Form>> what;
   for (Prim p : kAllPrims) {
