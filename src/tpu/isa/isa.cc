@@ -14,19 +14,19 @@ constexpr OpInfo kTable[] = {
 #undef TPU_OP
 };
 static_assert(std::size(kTable) == kNumOps);
-static_assert(std::all_of(std::begin(kTable), std::end(kTable), [](const OpInfo& o) {
-  return o.operands.size() <= kMaxOperands;
-}));
+static_assert(std::all_of(std::begin(kTable), std::end(kTable),
+                          [](const OpInfo& o) { return o.operands.size() <= kMaxOperands; }));
 
-constexpr std::string_view kSlotNames[kNumSlots] = {
-    "scalar", "misc", "vload", "vstore", "valu", "eup", "xlu", "mxu_push", "mxu_pop"};
+constexpr std::string_view kSlotNames[kNumSlots] = {"scalar", "misc", "vload",    "vstore", "valu",
+                                                    "eup",    "xlu",  "mxu_push", "mxu_pop"};
 constexpr std::string_view kLatencyNames[kNumLatencies] = {
-    "scalar",   "scalar_long", "scalar_load",   "scalar_store", "branch",     "dma",      "sync",
-    "vload",    "vstore",      "valu",          "valu_long",    "eup",        "eup_long", "xlu",
-    "xlu_reduce", "xlu_transpose", "xlu_scalar", "mxu_weight",  "mxu_swap",   "mxu_rows", "mxu_pop"};
+    "scalar",   "scalar_long", "scalar_load", "scalar_store",  "branch",     "dma",
+    "sync",     "vload",       "vstore",      "valu",          "valu_long",  "eup",
+    "eup_long", "xlu",         "xlu_reduce",  "xlu_transpose", "xlu_scalar", "mxu_weight",
+    "mxu_swap", "mxu_rows",    "mxu_pop"};
 constexpr std::string_view kFeatureNames[] = {
-    "every chip", "bf16_valu", "bf16_eup", "mxu_int8_rate", "mxu_accumulates",
-    "mxu_int8_rate and mxu_accumulates"};
+    "every chip",    "bf16_valu",       "bf16_eup",
+    "mxu_int8_rate", "mxu_accumulates", "mxu_int8_rate and mxu_accumulates"};
 constexpr std::string_view kSpaceNames[] = {"hbm", "vmem", "smem", "cmem"};
 
 }  // namespace
@@ -58,11 +58,11 @@ Inst make(Op op, std::initializer_list<AnyOperand> operands) {
   int i = 0;
   for (const AnyOperand& a : operands) {
     const char k = o.operands[i];
-    const bool fits = is_vector(k)                           ? a.kind == 'v'
-                      : is_mask(k)                           ? a.kind == 'm'
-                      : k == 's' || k == 'S' || k == 'B'     ? a.kind == 's'
-                      : k == 'x'                             ? a.kind == 's' || a.kind == 'i'
-                                                             : a.kind == 'i';
+    const bool fits = is_vector(k)                       ? a.kind == 'v'
+                      : is_mask(k)                       ? a.kind == 'm'
+                      : k == 's' || k == 'S' || k == 'B' ? a.kind == 's'
+                      : k == 'x'                         ? a.kind == 's' || a.kind == 'i'
+                                                         : a.kind == 'i';
     TF_CHECK(fits, "operand " + std::to_string(i) + " of " + std::string(o.mnemonic) + " wants " +
                        k + ", got " + a.kind);
     inst.a[i] = a.value;

@@ -42,8 +42,27 @@ inline constexpr int kNumSlots = 9;
 
 // From issue until the result can be read; cycles are the chip's.
 enum class Latency : uint8_t {
-  Scalar, ScalarLong, ScalarLoad, ScalarStore, Branch, Dma, Sync, VLoad, VStore, Valu, ValuLong,
-  Eup, EupLong, Xlu, XluReduce, XluTranspose, XluScalar, MxuWeight, MxuSwap, MxuRows, MxuPop,
+  Scalar,
+  ScalarLong,
+  ScalarLoad,
+  ScalarStore,
+  Branch,
+  Dma,
+  Sync,
+  VLoad,
+  VStore,
+  Valu,
+  ValuLong,
+  Eup,
+  EupLong,
+  Xlu,
+  XluReduce,
+  XluTranspose,
+  XluScalar,
+  MxuWeight,
+  MxuSwap,
+  MxuRows,
+  MxuPop,
 };
 inline constexpr int kNumLatencies = 21;
 
@@ -86,8 +105,8 @@ struct MReg {
   int index;
 };
 
-// One instruction. a[i] is a register's number, or an immediate for 'i' and 'l' and for an 'x' whose
-// bit i is set in `imm`. Build with make().
+// One instruction. a[i] is a register's number, or an immediate for 'i' and 'l' and for an 'x'
+// whose bit i is set in `imm`. Build with make().
 struct Inst {
   Op op = Op::Halt;
   uint8_t imm = 0;
@@ -133,8 +152,8 @@ struct DmaShape {
   bool operator==(const DmaShape&) const = default;
 };
 
-// A stretch of bundles that belongs to one kernel, for the report. Bundles between kernels belong to
-// none. `nodes` are numbers in the compiler's own list.
+// A stretch of bundles that belongs to one kernel, for the report. Bundles between kernels belong
+// to none. `nodes` are numbers in the compiler's own list.
 struct KernelRange {
   std::string name;
   uint32_t first = 0, end = 0;  // bundles
@@ -157,7 +176,7 @@ struct HostStep {
 };
 
 struct Program {
-  std::vector<Inst> insts;       // bundle i: insts[first[i] .. first[i + 1])
+  std::vector<Inst> insts;  // bundle i: insts[first[i] .. first[i + 1])
   std::vector<uint32_t> first{0};
   std::vector<DmaShape> shapes;  // `dma`'s last operand
   std::vector<KernelRange> kernels;
