@@ -35,11 +35,11 @@ Instr& Builder::push(Op op, int32_t dest, const std::vector<Arg>& args) {
     }
     TF_CHECK(next < args.size(), std::string(o.mnemonic) + " has too few operands");
     const Arg& a = args[next++];
-    const bool fits = is_vector(k)             ? a.kind == 'v'
-                      : is_mask(k)             ? a.kind == 'm'
-                      : k == 's' || k == 'B'   ? a.kind == 's'
-                      : k == 'x'               ? a.kind == 's' || a.kind == 'i'
-                                               : a.kind == 'i';
+    const bool fits = is_vector(k)           ? a.kind == 'v'
+                      : is_mask(k)           ? a.kind == 'm'
+                      : k == 's' || k == 'B' ? a.kind == 's'
+                      : k == 'x'             ? a.kind == 's' || a.kind == 'i'
+                                             : a.kind == 'i';
     TF_CHECK(fits, "operand " + std::to_string(i) + " of " + std::string(o.mnemonic) + " wants " +
                        k + ", got " + a.kind);
     TF_CHECK(a.kind == 'i' || a.value != kNoReg, "operand without a value");
@@ -52,9 +52,9 @@ Instr& Builder::push(Op op, int32_t dest, const std::vector<Arg>& args) {
 }
 
 int32_t Builder::append(Op op, const std::vector<Arg>& args) {
-  TF_CHECK(op != Op::Loop && op != Op::Jump && op != Op::JumpNz && op != Op::JumpZ &&
-               op != Op::Halt,
-           "control flow is written as loops and ifs");
+  TF_CHECK(
+      op != Op::Loop && op != Op::Jump && op != Op::JumpNz && op != Op::JumpZ && op != Op::Halt,
+      "control flow is written as loops and ifs");
   const OpInfo& o = info(op);
   int32_t dest = kNoReg;
   if (!o.operands.empty() && writes_register(o.operands[0])) {

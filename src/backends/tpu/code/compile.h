@@ -17,14 +17,14 @@ struct CompileOptions {
 
 // What became of one loop.
 struct LoopReport {
-  std::string name;     // of the loop, or its kernel and place in it
-  int64_t trips = -1;   // -1: known when it runs
-  int ops = 0;          // of one iteration
+  std::string name;    // of the loop, or its kernel and place in it
+  int64_t trips = -1;  // -1: known when it runs
+  int ops = 0;         // of one iteration
   bool pipelined = false;
-  int interval = 0;     // cycles from one iteration to the next
-  int stages = 0;       // iterations in flight
-  int unroll = 1;       // copies of the body in the steady state
-  std::string bound;    // "vload", "recurrence: vadd.f32, vmov", "registers", ...
+  int interval = 0;        // cycles from one iteration to the next
+  int stages = 0;          // iterations in flight
+  int unroll = 1;          // copies of the body in the steady state
+  std::string bound;       // "vload", "recurrence: vadd.f32, vmov", "registers", ...
   int bound_interval = 0;  // what that alone would allow
 };
 

@@ -70,11 +70,11 @@ struct Block {
 
 // `body` for index = 0 .. trips - 1; not at all when trips <= 0.
 struct Loop {
-  std::string name;          // for reports
-  int64_t trips = 0;         // when trip_reg is kNoReg
+  std::string name;   // for reports
+  int64_t trips = 0;  // when trip_reg is kNoReg
   int32_t trip_reg = kNoReg;
   int32_t index = kNoReg;
-  bool pipeline = true;      // may iterations overlap
+  bool pipeline = true;  // may iterations overlap
   Block body;
 };
 
@@ -121,13 +121,13 @@ struct Mask {
 struct Arg {
   char kind;  // 's', 'v', 'm', 'i'
   int32_t value;
-  Arg(Scalar s) : kind('s'), value(s.id) {}                         // NOLINT: implicit by design
-  Arg(Vector v) : kind('v'), value(v.id) {}                         // NOLINT
-  Arg(Mask m) : kind('m'), value(m.id) {}                           // NOLINT
-  Arg(int i) : kind('i'), value(i) {}                               // NOLINT
-  Arg(uint32_t i) : kind('i'), value(static_cast<int32_t>(i)) {}    // NOLINT
-  Arg(int64_t i);                                                   // NOLINT: must fit 32 bits
-  Arg(uint64_t i) : Arg(static_cast<int64_t>(i)) {}                 // NOLINT
+  Arg(Scalar s) : kind('s'), value(s.id) {}                       // NOLINT: implicit by design
+  Arg(Vector v) : kind('v'), value(v.id) {}                       // NOLINT
+  Arg(Mask m) : kind('m'), value(m.id) {}                         // NOLINT
+  Arg(int i) : kind('i'), value(i) {}                             // NOLINT
+  Arg(uint32_t i) : kind('i'), value(static_cast<int32_t>(i)) {}  // NOLINT
+  Arg(int64_t i);                                                 // NOLINT: must fit 32 bits
+  Arg(uint64_t i) : Arg(static_cast<int64_t>(i)) {}               // NOLINT
 };
 struct RegionRef {
   int16_t id = kNoRegion;
@@ -142,7 +142,8 @@ class Builder {
   RegionRef region(std::string name, Space space, uint32_t row, uint32_t rows);
   const Region& at(RegionRef r) const { return kernel_->regions[r.id]; }
 
-  // Instructions that touch no memory: vec(Op::VAddF, x, y), scl(Op::SMul, i, 3), emit(Op::MxSwap, 0).
+  // Instructions that touch no memory: vec(Op::VAddF, x, y), scl(Op::SMul, i, 3), emit(Op::MxSwap,
+  // 0).
   template <class... A>
   Vector vec(Op op, A... args) {
     return {append(op, {Arg(args)...})};
@@ -176,8 +177,8 @@ class Builder {
 
   // Starts a copy; from and to of `shape` are the regions' spaces.
   void dma(RegionRef from, Arg from_row, RegionRef to, Arg to_row, Arg semaphore, DmaShape shape);
-  // Takes n off the semaphore when it is there; afterwards the copies into `ready` are done. Without
-  // regions nothing moves across it.
+  // Takes n off the semaphore when it is there; afterwards the copies into `ready` are done.
+  // Without regions nothing moves across it.
   void wait(Arg semaphore, Arg n, std::vector<RegionRef> ready = {});
 
   // f(index), index a Scalar from 0. The loop is returned for its hints and name.

@@ -239,8 +239,7 @@ Schedule list_schedule(const Problem& p, Priority priority) {
       }
       if (!best) break;
       int i = best->top();
-      if (!table.fits(*uses, cycle) ||
-          (priority == Priority::Source && i > oldest + kWindow)) {
+      if (!table.fits(*uses, cycle) || (priority == Priority::Source && i > oldest + kWindow)) {
         full.push_back(uses);
         any = true;
         continue;
@@ -309,8 +308,8 @@ IntervalBound interval_bound(const Problem& p) {
 
 namespace {
 
-// Moves nodes within their slack so that values are held for a shorter time. Whoever ends a chain (a
-// store) was placed as early as it can be; what feeds it comes as late as it may.
+// Moves nodes within their slack so that values are held for a shorter time. Whoever ends a chain
+// (a store) was placed as early as it can be; what feeds it comes as late as it may.
 void shorten_lives(const Problem& p, const Adjacency& in, const Adjacency& out, int ii,
                    Table* table, std::vector<int>* time) {
   int n = static_cast<int>(p.nodes.size());

@@ -50,8 +50,8 @@ Schedule list_schedule(const Problem& problem, Priority priority = Priority::Hei
 struct IntervalBound {
   int resource_ii = 1;  // by the fullest resource
   int resource = -1;
-  int recurrence_ii = 1;           // by the longest cycle of edges over its distance
-  std::vector<int> recurrence;     // nodes of that cycle
+  int recurrence_ii = 1;        // by the longest cycle of edges over its distance
+  std::vector<int> recurrence;  // nodes of that cycle
   int ii() const { return resource_ii > recurrence_ii ? resource_ii : recurrence_ii; }
 };
 IntervalBound interval_bound(const Problem& problem);

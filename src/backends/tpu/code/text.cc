@@ -33,10 +33,10 @@ class Printer {
         instr(*in);
       } else if (const auto* l = std::get_if<std::unique_ptr<Loop>>(&s)) {
         const Loop& loop = **l;
-        out_ += "loop " + reg_name(k_, loop.index) + " < " +
-                (loop.trip_reg == kNoReg ? std::to_string(loop.trips)
-                                         : reg_name(k_, loop.trip_reg)) +
-                (loop.name.empty() ? "" : " \"" + loop.name + "\"") + " {\n";
+        out_ +=
+            "loop " + reg_name(k_, loop.index) + " < " +
+            (loop.trip_reg == kNoReg ? std::to_string(loop.trips) : reg_name(k_, loop.trip_reg)) +
+            (loop.name.empty() ? "" : " \"" + loop.name + "\"") + " {\n";
         block(loop.body, depth + 1);
         indent(depth);
         out_ += "}\n";
