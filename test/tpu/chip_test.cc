@@ -59,7 +59,7 @@ TEST(Chip, problems_are_named_with_their_line_and_what_to_do) {
             "my.json:8: `mxu_dim` is 128.5, wanted a whole number from 8 to 4096 [chip-range]");
   EXPECT_THAT(first(v5e_with("\"hbm_gbps\"", "\"hbm_gigabytes\"")),
               HasSubstr("`hbm_gbps` is missing; add"));
-  EXPECT_THAT(first(v5e_with("\"cores\"", "\"unified_buffer_bytes\"")),
+  EXPECT_THAT(first(v5e_with("\"hbm_bytes\"", "\"unified_buffer_bytes\": 0,\n  \"hbm_bytes\"")),
               HasSubstr("`unified_buffer_bytes` is not a field of the bundle family"));
   EXPECT_THAT(first("[]"), HasSubstr("[chip-form]"));
   EXPECT_THAT(first("{\"name\": 1"), HasSubstr("[json-syntax]"));
