@@ -65,9 +65,8 @@ class Assembler {
       auto it = labels_.find(u.label);
       if (it == labels_.end()) {
         errors_.push_back(Error{"tpu-asm",
-                                "no label " + std::string(u.label) +
-                                    " in the program; write `" + std::string(u.label) +
-                                    ":` before the bundle to jump to",
+                                "no label " + std::string(u.label) + " in the program; write `" +
+                                    std::string(u.label) + ":` before the bundle to jump to",
                                 {u.place},
                                 {}});
       } else {
@@ -210,8 +209,12 @@ class Assembler {
             w += static_cast<char>(v);
             i += 4;
           } else {
-            w += c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c == 'b' ? '\b'
-                 : c == 'f' ? '\f' : c;
+            w += c == 'n'   ? '\n'
+                 : c == 't' ? '\t'
+                 : c == 'r' ? '\r'
+                 : c == 'b' ? '\b'
+                 : c == 'f' ? '\f'
+                            : c;
           }
         }
         if (i == s.size()) {
@@ -256,11 +259,10 @@ class Assembler {
         p_.host_steps.push_back({w[1], w[2], a, b});
       return;
     }
-    fail(s,
-         "`" + w[0] + "` with " + std::to_string(w.size() - 1) +
-             " words is no directive; there are .shape FROM TO ROWS [x COUNT FROM_STRIDE "
-             "TO_STRIDE]... [weights], .kernel NAME [NODE]..., .end, .region NAME ROW ROWS, "
-             ".host NAME REASON BYTES_TO BYTES_FROM");
+    fail(s, "`" + w[0] + "` with " + std::to_string(w.size() - 1) +
+                " words is no directive; there are .shape FROM TO ROWS [x COUNT FROM_STRIDE "
+                "TO_STRIDE]... [weights], .kernel NAME [NODE]..., .end, .region NAME ROW ROWS, "
+                ".host NAME REASON BYTES_TO BYTES_FROM");
   }
 
   void shape(std::string_view s, const std::vector<std::string>& w) {

@@ -41,8 +41,8 @@ class Checker {
 
  private:
   void fail(std::string message) {
-    errors_.push_back(Error{
-        "tpu-bundle", std::move(message), {"bundle " + std::to_string(bundle_)}, {}});
+    errors_.push_back(
+        Error{"tpu-bundle", std::move(message), {"bundle " + std::to_string(bundle_)}, {}});
   }
 
   void bundle(std::span<const Inst> insts) {

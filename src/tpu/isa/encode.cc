@@ -40,8 +40,7 @@ Result<uint32_t> varint32(Reader& r) {
 
 Result<int32_t> zigzag32(Reader& r) {
   TF_ASSIGN(const int64_t v, r.read_zigzag());
-  if (v < INT32_MIN || v > INT32_MAX)
-    return r.fail("tpu-code", "a number needs more than 32 bits");
+  if (v < INT32_MIN || v > INT32_MAX) return r.fail("tpu-code", "a number needs more than 32 bits");
   return static_cast<int32_t>(v);
 }
 
@@ -216,8 +215,8 @@ Result<Program> decode(std::string_view bytes) {
     p.host_steps.push_back(std::move(h));
   }
   if (!r.at_end()) {
-    return r.fail("tpu-code", std::to_string(r.remaining()) +
-                                  " bytes after the program, wanted none");
+    return r.fail("tpu-code",
+                  std::to_string(r.remaining()) + " bytes after the program, wanted none");
   }
   return p;
 }

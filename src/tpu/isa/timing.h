@@ -12,8 +12,8 @@
 //   Eup         the transcendental unit; Transposer: xtpush, xtgo.
 //
 // A push may run `mxu_input_queue` pushes ahead of its array, then the core waits. Results of mxm
-// enter the queue in order; when they do not fit (result_queue_entries) the core would wait for ever
-// and the simulator says so.
+// enter the queue in order; when they do not fit (result_queue_entries) the core would wait for
+// ever and the simulator says so.
 #pragma once
 
 #include "tpu/chips/chip.h"
