@@ -16,8 +16,8 @@ using loop::Stmt;
 bool divides(const Expr& e) {
   bool found = false;
   loop::visit_once(e, [&](const Expr& x) {
-    found |= x->kind == ExprNode::Kind::Op &&
-             (x->prim == Prim::FloorDiv || x->prim == Prim::FloorMod);
+    found |=
+        x->kind == ExprNode::Kind::Op && (x->prim == Prim::FloorDiv || x->prim == Prim::FloorMod);
   });
   return found;
 }
@@ -34,7 +34,8 @@ Expr merged(const std::vector<Expr>& index, const std::vector<Expr>& shape, Grou
 }
 
 // The groups that every access agrees on; empty: nothing to gain.
-std::vector<Group> groups_of(const loop::BufferDef& b, const std::vector<const std::vector<Expr>*>& at) {
+std::vector<Group> groups_of(const loop::BufferDef& b,
+                             const std::vector<const std::vector<Expr>*>& at) {
   std::vector<Group> out;
   bool gain = false;
   for (size_t d = 0; d < b.shape.size();) {
