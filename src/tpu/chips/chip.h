@@ -40,8 +40,10 @@ struct Chip {
   double mxu_fp8_rate = 0;
   double mxu_weight_rows_per_cycle = 0;
   int64_t mxu_latency = 0;
+  int64_t mxu_input_queue = 0;
   int64_t mxu_weight_latency = 0;
   int64_t mxu_result_rows = 0;
+  int64_t mxu_pop_latency = 0;
   bool mxu_accumulates = false;
 
   // Bundle family: the vector core.
@@ -62,13 +64,20 @@ struct Chip {
   bool bf16_valu = false;
   bool bf16_eup = false;
   int64_t scalar_latency = 0;
+  int64_t scalar_long_latency = 0;
   int64_t scalar_load_latency = 0;
   int64_t branch_latency = 0;
   int64_t valu_latency = 0;
+  int64_t valu_long_latency = 0;
   int64_t vload_latency = 0;
   int64_t vmem_ports = 0;
   int64_t eup_latency = 0;
+  int64_t eup_interval = 0;
+  int64_t eup_long_intervals = 0;
   int64_t xlu_latency = 0;
+  int64_t xlu_transpose_latency = 0;
+  int64_t xlu_transpose_interval = 0;
+  int64_t xlu_scalar_latency = 0;
 
   // Memories and copies.
   int64_t vmem_bytes = 0;
