@@ -21,7 +21,7 @@ std::vector<std::string_view> words(std::string_view s) {
 const std::array<OpInfo, kNumOps>& table() {
   static const std::array<OpInfo, kNumOps> kTable = {{
 #define MATRIX_OP(id, mnemonic, unit, operands, meaning) \
-  {Op::id, mnemonic, Unit::unit, words(operands), meaning},
+  {Opcode::id, mnemonic, Unit::unit, words(operands), meaning},
 #include "tpu/matrix/ops.inc"
 #undef MATRIX_OP
   }};
@@ -296,7 +296,7 @@ std::string_view name(Unit u) {
   return kNames[static_cast<int>(u)];
 }
 
-const OpInfo& info(Op op) { return table()[static_cast<size_t>(op)]; }
+const OpInfo& info(Opcode op) { return table()[static_cast<size_t>(op)]; }
 
 Result<Program> assemble(std::string_view text, std::string_view file) {
   return Assembler(text, file).run();
@@ -394,7 +394,7 @@ Result<Program> decode(std::string_view bytes) {
   for (uint64_t i = 0; i < insts; ++i) {
     TF_ASSIGN(const uint8_t op, r.read_u8());
     if (op >= kNumOps) return r.fail("matrix-code", fmt::format("there is no opcode {}", op));
-    Inst inst{static_cast<Op>(op), {}};
+    Inst inst{static_cast<Opcode>(op), {}};
     for (size_t k = 0; k < info(inst.op).operands.size(); ++k) {
       TF_ASSIGN(inst.a[k], r.read_zigzag());
     }

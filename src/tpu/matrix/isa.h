@@ -20,13 +20,13 @@
 
 namespace tenfold::tpu::matrix {
 
-enum class Op : uint8_t {
+enum class Opcode : uint8_t {
 #define MATRIX_OP(id, ...) id,
 #include "tpu/matrix/ops.inc"
 #undef MATRIX_OP
   Count_
 };
-inline constexpr int kNumOps = static_cast<int>(Op::Count_);
+inline constexpr int kNumOps = static_cast<int>(Opcode::Count_);
 inline constexpr int kMaxOperands = 7;
 
 enum class Unit : uint8_t { Mxu, Activation, Dma, Host, Control };
@@ -36,16 +36,16 @@ std::string_view name(Unit u);
 enum Mode : int64_t { kLoad = 1, kAdd = 2 };  // of Multiply
 
 struct OpInfo {
-  Op op;
+  Opcode op;
   std::string_view mnemonic;
   Unit unit;
   std::vector<std::string_view> operands;
   std::string_view meaning;
 };
-const OpInfo& info(Op op);
+const OpInfo& info(Opcode op);
 
 struct Inst {
-  Op op = Op::Halt;
+  Opcode op = Opcode::Halt;
   std::array<int64_t, kMaxOperands> a{};
   bool operator==(const Inst&) const = default;
 };
