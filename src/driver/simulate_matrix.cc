@@ -68,11 +68,11 @@ Result<MatrixSimulation> simulate_matrix(Module& m, const tpu::Chip& chip,
     return s;
   }
   if (inputs->size() != f.body.args.size()) {
-    return Error{"input-count",
-                 fmt::format("the model takes {} inputs, got {}", f.body.args.size(),
-                             inputs->size()),
-                 {m.source},
-                 {}};
+    return Error{
+        "input-count",
+        fmt::format("the model takes {} inputs, got {}", f.body.args.size(), inputs->size()),
+        {m.source},
+        {}};
   }
   std::vector<std::byte> host(static_cast<size_t>(s.model.program.host_bytes));
   std::unordered_map<const Value*, Literal> known;

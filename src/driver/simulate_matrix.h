@@ -12,9 +12,9 @@
 namespace tenfold {
 
 struct MatrixSimulation {
-  tpu::matrix::MatrixModel model;   // program, host ops with their reasons
-  tpu::matrix::Report report;       // ranges as model.program.ranges
-  std::vector<Literal> outputs;     // in the model's order; empty when only timed
+  tpu::matrix::MatrixModel model;  // program, host ops with their reasons
+  tpu::matrix::Report report;      // ranges as model.program.ranges
+  std::vector<Literal> outputs;    // in the model's order; empty when only timed
 };
 
 // `m` as it was imported; it is changed. With `inputs` null only cycles are counted.

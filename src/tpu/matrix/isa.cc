@@ -39,20 +39,20 @@ struct Field {
 template <class R>
 struct RecordInfo;
 
-#define RECORD(Type, Text, List, ...)                                       \
-  template <>                                                               \
-  struct RecordInfo<Type> {                                                 \
-    using R = Type;                                                         \
-    static constexpr std::string_view kName = Text;                         \
-    static constexpr auto kList = &Program::List;                           \
-    static constexpr Field<R> kFields[] = {__VA_ARGS__};                    \
+#define RECORD(Type, Text, List, ...)                    \
+  template <>                                            \
+  struct RecordInfo<Type> {                              \
+    using R = Type;                                      \
+    static constexpr std::string_view kName = Text;      \
+    static constexpr auto kList = &Program::List;        \
+    static constexpr Field<R> kFields[] = {__VA_ARGS__}; \
   };
 #define F(member) {#member, &R::member}
 RECORD(Window, "window", windows, F(buffer), F(batch), F(height), F(width), F(pixel_stride),
        F(out_height), F(out_width), F(kernel_height), F(kernel_width), F(stride_y), F(stride_x),
        F(dilation_y), F(dilation_x), F(pad_y), F(pad_x), F(zero), F(is_signed))
-RECORD(Tile, "tile", tiles, F(data), F(row_stride), F(k), F(n), F(first_k), F(channel),
-       F(channels), F(useful), F(cached))
+RECORD(Tile, "tile", tiles, F(data), F(row_stride), F(k), F(n), F(first_k), F(channel), F(channels),
+       F(useful), F(cached))
 RECORD(Activation, "activation", activations, F(bias), F(scale), F(zero), F(low), F(high))
 RECORD(View, "view", views, F(from), F(from2), F(to), F(table), F(count), F(stride), F(stride2),
        F(to_stride), F(fill))
@@ -164,8 +164,8 @@ class Assembler {
     const auto found = std::find(known.begin(), known.end(), key);
     if (at == std::string_view::npos || found == known.end()) {
       const std::string near = nearest(key, known);
-      return fail(fmt::format("found \"{}\", wanted NAME=NUMBER with a name of `{}`: {}{}", word, of,
-                              join(known, ", "),
+      return fail(fmt::format("found \"{}\", wanted NAME=NUMBER with a name of `{}`: {}{}", word,
+                              of, join(known, ", "),
                               near.empty() ? "" : fmt::format("; did you mean `{}`?", near)));
     }
     return std::pair{static_cast<size_t>(found - known.begin()), word.substr(at + 1)};
@@ -236,9 +236,10 @@ class Assembler {
       }
       return ok_status();
     }
-    return fail(fmt::format("found `{}`, wanted .window, .tile, .activation, .view, .pool, .step, "
-                            ".memory, .range or .data",
-                            w[0]));
+    return fail(
+        fmt::format("found `{}`, wanted .window, .tile, .activation, .view, .pool, .step, "
+                    ".memory, .range or .data",
+                    w[0]));
   }
 
   Status instruction(const std::vector<std::string_view>& w) {
@@ -248,8 +249,9 @@ class Assembler {
     if (found == mnemonics.end()) {
       const std::string near = nearest(w[0], mnemonics);
       return fail(fmt::format("there is no instruction `{}`{}", w[0],
-                              near.empty() ? fmt::format("; wanted one of {}", join(mnemonics, ", "))
-                                           : fmt::format("; did you mean `{}`?", near)));
+                              near.empty()
+                                  ? fmt::format("; wanted one of {}", join(mnemonics, ", "))
+                                  : fmt::format("; did you mean `{}`?", near)));
     }
     const OpInfo& op = table()[static_cast<size_t>(found - mnemonics.begin())];
     Inst inst{op.op, {}};

@@ -3,8 +3,8 @@
 //
 // A program moves int8 tensors between host memory and the unified buffer, streams tiles of weights
 // through a queue into the array, multiplies rows of activations by them into 32-bit accumulators,
-// and turns accumulators into int8 again. Tensors lie in the unified buffer with channels last. What
-// an instruction works on is a record of the program (Window, Tile, ...), as real ones have
+// and turns accumulators into int8 again. Tensors lie in the unified buffer with channels last.
+// What an instruction works on is a record of the program (Window, Tile, ...), as real ones have
 // configuration registers; records and instructions have one text form, `name field=value ...`.
 #pragma once
 
@@ -71,13 +71,13 @@ struct Window {
 // k x n weights: rows first_k .. first_k + k of the window's values when the window is over
 // `channels` channels from `channel` on.
 struct Tile {
-  int64_t data = -1;        // of weight (0,0) in Program::data; -1: not known (timing only)
-  int64_t row_stride = 0;   // bytes from row to row
+  int64_t data = -1;       // of weight (0,0) in Program::data; -1: not known (timing only)
+  int64_t row_stride = 0;  // bytes from row to row
   int64_t k = 0, n = 0;
   int64_t first_k = 0;
   int64_t channel = 0, channels = 0;
-  int64_t useful = 0;       // weights that are not filling (block-diagonal tiles hold zeros)
-  int64_t cached = 0;       // stays on the chip from one inference to the next
+  int64_t useful = 0;  // weights that are not filling (block-diagonal tiles hold zeros)
+  int64_t cached = 0;  // stays on the chip from one inference to the next
   bool operator==(const Tile&) const = default;
 };
 
@@ -91,7 +91,8 @@ struct Activation {
 struct View {
   int64_t from = 0, from2 = -1;  // from2 -1: one operand
   int64_t to = 0;
-  int64_t table = -1;  // 256 bytes, or 65536 with two operands, by the bytes' unsigned values; in data
+  int64_t table =
+      -1;  // 256 bytes, or 65536 with two operands, by the bytes' unsigned values; in data
   std::array<int64_t, 6> count{1, 1, 1, 1, 1, 1};  // the last innermost
   std::array<int64_t, 6> stride{}, stride2{}, to_stride{};
   int64_t fill = 256;  // below 256: every element is this, nothing is read
@@ -134,15 +135,15 @@ struct Program {
   std::vector<Pool> pools;
   std::vector<HostStep> steps;
   std::vector<Range> ranges;
-  std::string data;         // weights, biases, scales, tables
-  int64_t host_bytes = 0;   // of host memory that is read or written
-  int64_t buffer_bytes = 0; // of the unified buffer that is used
-  int64_t cached_bytes = 0; // of weights that stay on the chip
+  std::string data;          // weights, biases, scales, tables
+  int64_t host_bytes = 0;    // of host memory that is read or written
+  int64_t buffer_bytes = 0;  // of the unified buffer that is used
+  int64_t cached_bytes = 0;  // of weights that stay on the chip
   bool operator==(const Program&) const = default;
 };
 
-// One line a record or instruction: `.window buffer=0 batch=1 ...`, `multiply window=0 first=0 ...`;
-// what is left out has its default; '#' starts a comment; `.data` takes hexadecimal digits.
+// One line a record or instruction: `.window buffer=0 batch=1 ...`, `multiply window=0 first=0
+// ...`; what is left out has its default; '#' starts a comment; `.data` takes hexadecimal digits.
 // Errors: matrix-asm, with the line.
 Result<Program> assemble(std::string_view text, std::string_view file = "program.m");
 std::string disassemble(const Program& p, bool with_data = true);

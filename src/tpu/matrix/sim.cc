@@ -91,8 +91,7 @@ class Values {
     if (t.data >= 0) {
       for (int64_t k = 0; k < t.k; ++k) {
         for (int64_t n = 0; n < t.n; ++n) {
-          weights[z(k * t.n + n)] =
-              static_cast<int8_t>(p_.data[z(t.data + k * t.row_stride + n)]);
+          weights[z(k * t.n + n)] = static_cast<int8_t>(p_.data[z(t.data + k * t.row_stride + n)]);
         }
       }
     }
@@ -126,8 +125,8 @@ class Values {
         float scale = 1;
         if (f.bias >= 0) std::memcpy(&bias, &p_.data[z(f.bias + (i.a[4] + c) * 4)], 4);
         if (f.scale >= 0) std::memcpy(&scale, &p_.data[z(f.scale + (i.a[4] + c) * 4)], 4);
-        const auto total = static_cast<int32_t>(static_cast<uint32_t>(sum[c]) +
-                                                static_cast<uint32_t>(bias));
+        const auto total =
+            static_cast<int32_t>(static_cast<uint32_t>(sum[c]) + static_cast<uint32_t>(bias));
         out[c] = quantized(static_cast<float>(total) * scale, f.zero, f.low, f.high);
       }
     }
@@ -251,7 +250,8 @@ class Timing {
         break;
       case Opcode::Activate: {
         int64_t ready = 0;
-        for (int64_t r = i.a[0]; r < i.a[0] + i.a[1]; ++r) ready = std::max(ready, sums_ready_[z(r)]);
+        for (int64_t r = i.a[0]; r < i.a[0] + i.a[1]; ++r)
+          ready = std::max(ready, sums_ready_[z(r)]);
         const Span to{i.a[5], (i.a[1] - 1) * i.a[6] + i.a[2]};
         const int64_t finish =
             activation(std::max(ready, free_of(to)), i.a[1] * i.a[2], chip_.mxu_dim, i.a[1]);
@@ -274,8 +274,7 @@ class Timing {
       case Opcode::Pool: {
         const matrix::Pool& q = p_.pools[z(i.a[0])];
         const Window& w = p_.windows[z(q.window)];
-        const Span from{w.buffer,
-                        (w.batch * w.height * w.width - 1) * w.pixel_stride + q.channels};
+        const Span from{w.buffer, (w.batch * w.height * w.width - 1) * w.pixel_stride + q.channels};
         const Span to{q.to, (w.rows() - 1) * q.to_stride + q.channels};
         // Every value that a window covers passes through the unit.
         const int64_t work = w.rows() * q.channels * w.kernel_height * w.kernel_width;
@@ -372,8 +371,7 @@ class Timing {
     wait(Unit::Host, ready, Cause::Dependency);
     wait(Unit::Host, earliest_, Cause::Issue);
     wait(Unit::Host, free_[z(int64_t(Unit::Host))] + host_latency_, Cause::Memory);
-    work(Unit::Host,
-         cycles(static_cast<double>(bytes) / chip_.bytes_per_cycle(chip_.host_gbps)));
+    work(Unit::Host, cycles(static_cast<double>(bytes) / chip_.bytes_per_cycle(chip_.host_gbps)));
     s_->host_bytes += bytes;
     const int64_t done = free_[z(int64_t(Unit::Host))];
     in ? write(s, done, true) : read(s, done);
@@ -466,8 +464,8 @@ class Timing {
   Stretch* s_ = nullptr;
   int64_t issue_ = 0, earliest_ = 0, end_ = 0, host_latency_ = 0;
   std::array<int64_t, kNumUnits> free_{};
-  std::vector<int64_t> written_, read_;        // by line of the buffer: when the last one ended
-  std::vector<uint8_t> from_host_;             // whose write that was
+  std::vector<int64_t> written_, read_;          // by line of the buffer: when the last one ended
+  std::vector<uint8_t> from_host_;               // whose write that was
   std::vector<int64_t> sums_ready_, sums_free_;  // by row of accumulators
   std::vector<std::pair<int64_t, const Tile*>> tiles_;  // when each arrived in the queue
   std::vector<int64_t> shifted_;                        // when each had shifted in

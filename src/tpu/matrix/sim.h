@@ -25,14 +25,14 @@ namespace tenfold::tpu::matrix {
 struct Stretch {
   int64_t cycles = 0;  // by which the stretch moved the end of all work; they add up to the total
   std::array<std::array<int64_t, tpu::kNumCauses>, kNumUnits> units{};  // add up to `total`'s
-  int64_t useful_macs = 0;  // multiplications with a weight and a row of the model
-  int64_t array_macs = 0;   // those of all cells while rows went through
+  int64_t useful_macs = 0;                   // multiplications with a weight and a row of the model
+  int64_t array_macs = 0;                    // those of all cells while rows went through
   int64_t weight_bytes = 0, host_bytes = 0;  // copied
 };
 
 struct Report {
-  Stretch total;                  // units[u]: each row adds up to total.cycles
-  std::vector<Stretch> ranges;    // as Program::ranges
+  Stretch total;                // units[u]: each row adds up to total.cycles
+  std::vector<Stretch> ranges;  // as Program::ranges
   double microseconds = 0;
 };
 

@@ -111,9 +111,9 @@ class Checker {
     const Window& w = p_.windows[static_cast<size_t>(q.window)];
     return reach(w, 0, q.channels) && small(q.zero) && small(q.out_zero) && small(q.low) &&
            small(q.high) &&
-           inside(static_cast<double>(q.to), static_cast<double>(w.rows() - 1) *
-                                                     static_cast<double>(q.to_stride) +
-                                                 static_cast<double>(q.channels));
+           inside(static_cast<double>(q.to),
+                  static_cast<double>(w.rows() - 1) * static_cast<double>(q.to_stride) +
+                      static_cast<double>(q.channels));
   }
   bool copy(int64_t host, int64_t buffer, int64_t bytes) const {
     return bytes >= 0 && host >= 0 && buffer >= 0 && bytes <= p_.host_bytes &&
@@ -144,9 +144,8 @@ class Checker {
         if (current_ < 0) return false;
         const Window& w = p_.windows[static_cast<size_t>(a[0])];
         const Tile& t = p_.tiles[static_cast<size_t>(current_)];
-        return a[1] >= 0 && a[2] >= 1 && a[2] <= w.rows() && a[1] <= w.rows() - a[2] &&
-               a[3] >= 0 && a[2] <= rows_ && a[3] <= rows_ - a[2] &&
-               reach(w, t.channel, t.channels) &&
+        return a[1] >= 0 && a[2] >= 1 && a[2] <= w.rows() && a[1] <= w.rows() - a[2] && a[3] >= 0 &&
+               a[2] <= rows_ && a[3] <= rows_ - a[2] && reach(w, t.channel, t.channels) &&
                t.first_k + t.k <= w.kernel_height * w.kernel_width * t.channels;
       }
       case Opcode::Activate: {
@@ -158,9 +157,9 @@ class Checker {
         for (const int64_t at : {f.bias, f.scale}) {
           if (at >= 0 && !in_data(at, (a[4] + a[2]) * 4)) return false;
         }
-        return inside(static_cast<double>(a[5]),
-                      static_cast<double>(a[1] - 1) * static_cast<double>(a[6]) +
-                          static_cast<double>(a[2]));
+        return inside(
+            static_cast<double>(a[5]),
+            static_cast<double>(a[1] - 1) * static_cast<double>(a[6]) + static_cast<double>(a[2]));
       }
       case Opcode::Map:
         return index(p_.views, a[0]);

@@ -265,8 +265,8 @@ class Compiler {
       const DType t = op.num_results() > 0 ? op.result()->type.dtype : DType::F32;
       reason = fmt::format("its result is {}, not int8", tenfold::name(t));
     }
-    model_.host_ops.push_back({!op.origins.empty() ? op.origins.back() : op.loc.text, op.name(),
-                               std::move(reason)});
+    model_.host_ops.push_back(
+        {!op.origins.empty() ? op.origins.back() : op.loc.text, op.name(), std::move(reason)});
   }
 
   Module& m_;

@@ -37,7 +37,7 @@ struct HostOp {
 };
 
 struct Step {
-  Function* function = nullptr;     // in the module; takes `inputs`, gives `outputs`
+  Function* function = nullptr;  // in the module; takes `inputs`, gives `outputs`
   std::vector<const Value*> inputs, outputs;
   std::vector<Crossing> from_chip;  // inputs the chip wrote
   std::vector<Crossing> to_chip;    // outputs the chip reads next
@@ -45,15 +45,15 @@ struct Step {
 
 struct MatrixModel {
   Program program;
-  std::vector<Step> steps;             // by the id of the program's host steps
-  std::vector<Crossing> arguments;     // that the chip reads as they are
-  std::vector<Crossing> results;       // that the chip leaves in host memory
-  std::vector<HostOp> host_ops;        // with a reason each
-  int64_t weight_bytes = 0;            // of all products
+  std::vector<Step> steps;          // by the id of the program's host steps
+  std::vector<Crossing> arguments;  // that the chip reads as they are
+  std::vector<Crossing> results;    // that the chip leaves in host memory
+  std::vector<HostOp> host_ops;     // with a reason each
+  int64_t weight_bytes = 0;         // of all products
 };
 
-// `m` after inlining; functions for the host's steps are added to it, and it must outlive the model.
-// Errors: tpu-open-size (a size that is not a number), matrix-memory.
+// `m` after inlining; functions for the host's steps are added to it, and it must outlive the
+// model. Errors: tpu-open-size (a size that is not a number), matrix-memory.
 Result<MatrixModel> compile(Module& m, const Chip& chip, const CompileOptions& options = {});
 
 }  // namespace tenfold::tpu::matrix

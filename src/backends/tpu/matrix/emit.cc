@@ -320,8 +320,7 @@ void Emitter::multiply(const Window& w, const Product& p, const Tensor& out, int
   std::vector<int64_t> steps(perm.size());
   const std::vector<int64_t> dense = row_major_strides(p.weight_dims);
   for (size_t i = 0; i < perm.size(); ++i) steps[i] = dense[z(perm[i])];
-  const int8_t* source =
-      values_ ? reinterpret_cast<const int8_t*>(p.weights.bytes()) : nullptr;
+  const int8_t* source = values_ ? reinterpret_cast<const int8_t*>(p.weights.bytes()) : nullptr;
   const auto weight = [&](int64_t tap, int64_t c, int64_t feature) {
     int64_t at = c * steps[steps.size() - 2] + feature * steps.back();
     if (steps.size() == 4) {
@@ -334,16 +333,14 @@ void Emitter::multiply(const Window& w, const Product& p, const Tensor& out, int
 
   // Groups side by side while their block-diagonal weights fit one tile.
   const int64_t side =
-      groups == 1 ? 1
-                  : std::clamp<int64_t>(std::min(dim / (taps * in), dim / n_group), 1, groups);
+      groups == 1 ? 1 : std::clamp<int64_t>(std::min(dim / (taps * in), dim / n_group), 1, groups);
   // Numbers by column: the bias less the zero point's share, and the scale.
   std::vector<int32_t> bias(z(features), 0);
   std::vector<float> scale(z(features), 1);
   for (int64_t f = 0; f < features; ++f) {
     uint32_t b = 0;
     if (!p.bias.empty()) {
-      b = static_cast<uint32_t>(
-          static_cast<int64_t>(p.bias[p.bias.size() == 1 ? 0 : z(f)]));
+      b = static_cast<uint32_t>(static_cast<int64_t>(p.bias[p.bias.size() == 1 ? 0 : z(f)]));
     }
     if (values_ && w.zero != 0) {
       int64_t sum = 0;
@@ -411,7 +408,7 @@ void Emitter::multiply(const Window& w, const Product& p, const Tensor& out, int
         touch(out.base);
         const int64_t column = group * n_group + n;
         inst(Opcode::Activate, {sums, count, std::min(dim, columns - n), function, column,
-                            out.base + first * features + column, features});
+                                out.base + first * features + column, features});
       }
     }
   }
@@ -558,8 +555,8 @@ Status Emitter::finish() {
     if (i.op == Opcode::Activate) fix(i.a[5]);
   }
   // Weights stay on the chip, first ones first, while there is room beside the activations.
-  int64_t room = std::min(chip_.weight_cache_bytes,
-                          chip_.unified_buffer_bytes - program.buffer_bytes);
+  int64_t room =
+      std::min(chip_.weight_cache_bytes, chip_.unified_buffer_bytes - program.buffer_bytes);
   for (Tile& t : program.tiles) {
     if (t.k * t.n > room) continue;
     room -= t.k * t.n;

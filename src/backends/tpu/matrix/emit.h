@@ -8,9 +8,9 @@
 namespace tenfold::tpu::matrix {
 
 struct Tensor {
-  int64_t base = 0;                // byte address, see above
-  std::vector<int64_t> dims;       // logical
-  std::vector<int64_t> order;      // of the dimensions in memory, slowest first; dense
+  int64_t base = 0;            // byte address, see above
+  std::vector<int64_t> dims;   // logical
+  std::vector<int64_t> order;  // of the dimensions in memory, slowest first; dense
   std::vector<int64_t> strides() const;
   int64_t bytes() const;
 };
@@ -68,7 +68,7 @@ class Emitter {
   std::vector<Life> lives_;  // by number of tensor
   // Leaves whose bytes a copy stands for while one op is emitted.
   std::map<const Value*, Tensor> moved_;
-  int64_t flip_ = 0;         // which half of the accumulators comes next
+  int64_t flip_ = 0;  // which half of the accumulators comes next
 };
 
 }  // namespace tenfold::tpu::matrix

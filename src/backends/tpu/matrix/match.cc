@@ -13,10 +13,10 @@ class PlainContext final : public EvalContext {
  public:
   int64_t dim(const Dim& d) const override { return d.is_const() ? d.value() : 0; }
   Result<std::vector<Literal>> run_region(const Block&, std::vector<Literal>) override {
-    return error("tpu-constant", "a region");
+    return error("op-unsupported", "a region");
   }
   Result<std::vector<Literal>> run_function(std::string_view, std::vector<Literal>) override {
-    return error("tpu-constant", "a call");
+    return error("op-unsupported", "a call");
   }
   void bind_symbol(const Symbol&, int64_t) override {}
 };
@@ -66,8 +66,8 @@ std::optional<Literal> Constants::get(const Value* v, int64_t max_elements) {
 }
 
 std::optional<double> Constants::splat(const Value* v) {
-  while (v->def() && (v->def()->is("stablehlo.broadcast_in_dim") ||
-                      v->def()->is("stablehlo.reshape"))) {
+  while (v->def() &&
+         (v->def()->is("stablehlo.broadcast_in_dim") || v->def()->is("stablehlo.reshape"))) {
     v = v->def()->operand();
   }
   if (!is_constant(v)) return std::nullopt;

@@ -4,8 +4,8 @@
 //   dequantize  (q - zero) * scale                     f32
 //   quantize    clamp(round_even(y) + zero)            int8, y = t / scale or i32 sum * scale
 //
-// Both forms of onnxruntime's static quantizer come out of import so, and StableHLO text that spells
-// them out is read alike.
+// Both forms of onnxruntime's static quantizer come out of import so, and StableHLO text that
+// spells them out is read alike.
 #pragma once
 
 #include <optional>

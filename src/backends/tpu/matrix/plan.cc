@@ -178,7 +178,8 @@ bool Planner::pieces(const Value* v, const Value* root, const StridesOf& strides
   if (op->is("stablehlo.transpose")) {
     each([&](const Access& a) {
       std::vector<int64_t> s;
-      for (const int64_t d : op->i64s("permutation")) s.push_back(a.strides[static_cast<size_t>(d)]);
+      for (const int64_t d : op->i64s("permutation"))
+        s.push_back(a.strides[static_cast<size_t>(d)]);
       return s;
     });
   } else if (op->is("stablehlo.broadcast_in_dim")) {
@@ -379,7 +380,8 @@ bool Planner::product(const Value* v, Plan& plan) {
     if (!o || o->def->prim != Prim::Mul) return fail("a sum that is not rescaled by a product");
     t = other_operand(*o, c_, constant);
     auto scale = t ? along(constant) : std::nullopt;
-    if (!scale || !t->def() || !t->def()->is("stablehlo.convert")) return fail("an unknown rescaling");
+    if (!scale || !t->def() || !t->def()->is("stablehlo.convert"))
+      return fail("an unknown rescaling");
     p.scale = std::move(*scale);
     t = t->def()->operand();
     if (t != y) {
@@ -406,7 +408,8 @@ bool Planner::product(const Value* v, Plan& plan) {
       p.high = std::min(p.high, static_cast<int64_t>(std::max(bound(high), -128.0)));
     }
     std::vector<float> unit;  // of the sum, by channel
-    for (const double w : weight_scale) unit.push_back(static_cast<float>(sx) * static_cast<float>(w));
+    for (const double w : weight_scale)
+      unit.push_back(static_cast<float>(sx) * static_cast<float>(w));
     for (const float u : unit) p.scale.push_back(static_cast<double>(u / sy));
     if (t != y) {
       if (!t->def() || t->def()->def->prim != Prim::Add) return fail("an unknown bias");

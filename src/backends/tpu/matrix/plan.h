@@ -18,35 +18,35 @@ struct Access {
 // A box of a value, and the int8 values it is computed from, element by element.
 struct Piece {
   std::vector<int64_t> start, dims;
-  std::vector<Access> in;             // none: constant
-  std::map<const Op*, int> choice;    // operand of a concatenate or pad that this box comes from
+  std::vector<Access> in;           // none: constant
+  std::map<const Op*, int> choice;  // operand of a concatenate or pad that this box comes from
 };
 
 // Where a leaf lies: dense strides by its own dimensions.
 using StridesOf = std::function<std::vector<int64_t>(const Value*)>;
-// A copy of `piece`, dense in the order of its dimensions, as a fresh access; for views that strides
-// cannot express. Null in planning: the dense strides stand for it.
+// A copy of `piece`, dense in the order of its dimensions, as a fresh access; for views that
+// strides cannot express. Null in planning: the dense strides stand for it.
 using Densify = std::function<Access(const Value* v, const Piece& piece)>;
 
 struct Product {
-  const Op* op = nullptr;      // convolution or dot_general
-  const Value* x = nullptr;    // its left operand, up to views int8 on the chip
+  const Op* op = nullptr;    // convolution or dot_general
+  const Value* x = nullptr;  // its left operand, up to views int8 on the chip
   Centred left;
-  Literal weights;             // int8, of the right operand's shape; empty when values are not wanted
+  Literal weights;  // int8, of the right operand's shape; empty when values are not wanted
   std::vector<int64_t> weight_dims;
-  std::vector<double> scale;   // by output feature, or one
-  std::vector<double> bias;    // likewise; empty: none
+  std::vector<double> scale;  // by output feature, or one
+  std::vector<double> bias;   // likewise; empty: none
   int64_t zero = 0, low = 0, high = 0;
 };
 
 struct PoolPlan {
-  const Op* op = nullptr;      // reduce_window or reduce
-  const Value* x = nullptr;    // int8
+  const Op* op = nullptr;    // reduce_window or reduce
+  const Value* x = nullptr;  // int8
   Centred in;
   bool mean = false;
   double divisor = 1, out_scale = 1;
   int64_t zero = 0, low = 0, high = 0;
-  bool table = false;          // a table of the remaining function follows (maximum)
+  bool table = false;  // a table of the remaining function follows (maximum)
 };
 
 struct MapPlan {};
