@@ -1,6 +1,6 @@
-// What kernel code and bundles compute, without arithmetic: a vector's value is a number that stands
-// for how it was made (the instruction and the values that it read), so two executions that agree
-// made every stored value in the same way. Scalars are computed, as they steer.
+// What kernel code and bundles compute, without arithmetic: a vector's value is a number that
+// stands for how it was made (the instruction and the values that it read), so two executions that
+// agree made every stored value in the same way. Scalars are computed, as they steer.
 #pragma once
 
 #include <cstdint>
@@ -101,28 +101,48 @@ class HashMachine {
   static int32_t scalar(Op op, int32_t a, int32_t b, int32_t c) {
     uint32_t x = a, y = b;
     switch (op) {
-      case Op::SMov: return a;
-      case Op::SAdd: return static_cast<int32_t>(x + y);
-      case Op::SSub: return static_cast<int32_t>(x - y);
-      case Op::SMul: return static_cast<int32_t>(x * y);
-      case Op::SDiv: return b == 0 ? -1 : a / b;
-      case Op::SRem: return b == 0 ? a : a % b;
-      case Op::SAnd: return a & b;
-      case Op::SOr: return a | b;
-      case Op::SXor: return a ^ b;
-      case Op::SShl: return static_cast<int32_t>(x << (y & 31));
-      case Op::SShr: return static_cast<int32_t>(x >> (y & 31));
-      case Op::SMin: return std::min(a, b);
-      case Op::SMax: return std::max(a, b);
-      case Op::SEq: return a == b;
-      case Op::SNe: return a != b;
-      case Op::SLt: return a < b;
-      case Op::SLe: return a <= b;
-      case Op::SSel: return a != 0 ? b : c;
-      default: return static_cast<int32_t>(mix(static_cast<uint64_t>(op), x));
+      case Op::SMov:
+        return a;
+      case Op::SAdd:
+        return static_cast<int32_t>(x + y);
+      case Op::SSub:
+        return static_cast<int32_t>(x - y);
+      case Op::SMul:
+        return static_cast<int32_t>(x * y);
+      case Op::SDiv:
+        return b == 0 ? -1 : a / b;
+      case Op::SRem:
+        return b == 0 ? a : a % b;
+      case Op::SAnd:
+        return a & b;
+      case Op::SOr:
+        return a | b;
+      case Op::SXor:
+        return a ^ b;
+      case Op::SShl:
+        return static_cast<int32_t>(x << (y & 31));
+      case Op::SShr:
+        return static_cast<int32_t>(x >> (y & 31));
+      case Op::SMin:
+        return std::min(a, b);
+      case Op::SMax:
+        return std::max(a, b);
+      case Op::SEq:
+        return a == b;
+      case Op::SNe:
+        return a != b;
+      case Op::SLt:
+        return a < b;
+      case Op::SLe:
+        return a <= b;
+      case Op::SSel:
+        return a != 0 ? b : c;
+      default:
+        return static_cast<int32_t>(mix(static_cast<uint64_t>(op), x));
     }
   }
 
+  static uint64_t splat(uint32_t x) { return mix(mix(1234, static_cast<uint64_t>(Op::VSplat)), x); }
   uint64_t row(Space s, uint32_t r) const {
     auto it = rows_.find({s, r});
     return it == rows_.end() ? mix(static_cast<uint64_t>(s) + 77, r) : it->second;
@@ -182,6 +202,13 @@ class HashMachine {
     for (size_t i = 1; i < o.operands.size(); ++i) {
       h = mix(h, operand(in, o.operands[i], static_cast<int>(i)));
     }
+    // A mask kept in memory goes through a vector of ones and zeros.
+    if (in.op == Op::VSel && operand(in, 'v', 2) == splat(1) && operand(in, 'v', 3) == splat(0)) {
+      from_mask_[h] = operand(in, 'm', 1);
+    }
+    if (in.op == Op::VNeI && operand(in, 'v', 2) == splat(0)) {
+      if (auto it = from_mask_.find(operand(in, 'v', 1)); it != from_mask_.end()) return it->second;
+    }
     return o.operands[0] == 'S' ? h & 63 : h;
   }
 
@@ -216,8 +243,8 @@ class HashMachine {
         gathered_.clear();
         return;
       case Op::Dma: {
-        Copy c{static_cast<uint32_t>(v[0]), static_cast<uint32_t>(v[1]),
-               static_cast<int32_t>(v[2]), (*shapes_)[in.a[3]]};
+        Copy c{static_cast<uint32_t>(v[0]), static_cast<uint32_t>(v[1]), static_cast<int32_t>(v[2]),
+               (*shapes_)[in.a[3]]};
         if (!late_copies) copy(c);
         copies_.push_back(c);
         return;
@@ -370,6 +397,7 @@ class HashMachine {
   std::map<std::pair<Space, uint32_t>, uint64_t> rows_;
   std::map<uint32_t, int32_t> words_;
   std::map<uint64_t, uint64_t> whole_;
+  std::map<uint64_t, uint64_t> from_mask_;
   std::map<int, uint64_t> gathered_;
   uint64_t block_ = 0;
   std::vector<Copy> copies_;

@@ -1,7 +1,7 @@
 // Strength reduction. Scalars that are linear functions of loop indices and of other scalars are
-// found; a load's or store's address then is a pointer of its innermost loop (or something that does
-// not change in it) plus a number. The region's row is in the number, so buffers walked with the
-// same stride share a pointer.
+// found; a load's or store's address then is a pointer of its innermost loop (or something that
+// does not change in it) plus a number. The region's row is in the number, so buffers walked with
+// the same stride share a pointer.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -57,7 +57,7 @@ class Lowering {
   using Terms = std::vector<std::pair<int32_t, uint32_t>>;
   // What has been made in a loop's preheader or as its pointer, by its terms.
   struct Scope {
-    std::map<Terms, int> pointers;  // of this loop
+    std::map<Terms, int> pointers;    // of this loop
     std::map<Terms, int32_t> before;  // registers computed before this loop
   };
 
@@ -155,9 +155,7 @@ class Lowering {
     }
   }
 
-  int level_of(int32_t r) const {
-    return static_cast<size_t>(r) < level_.size() ? level_[r] : 0;
-  }
+  int level_of(int32_t r) const { return static_cast<size_t>(r) < level_.size() ? level_[r] : 0; }
 
   struct Base {
     int32_t reg = kNoReg;  // none: the terms are nothing

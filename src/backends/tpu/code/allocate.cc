@@ -153,7 +153,8 @@ class Allocator {
     for (size_t i = blocks_.size(); i-- > 0;) {
       const BasicBlock& bb = blocks_[i];
       std::vector<int32_t> live;
-      int32_t begin = static_cast<int32_t>(2 * bb.begin), end = static_cast<int32_t>(2 * bb.end - 1);
+      int32_t begin = static_cast<int32_t>(2 * bb.begin),
+              end = static_cast<int32_t>(2 * bb.end - 1);
       for (size_t w = 0; w < bb.out.size(); ++w) {
         for (uint64_t bits = bb.out[w]; bits; bits &= bits - 1) {
           int32_t r = static_cast<int32_t>(w * 64 + std::countr_zero(bits));

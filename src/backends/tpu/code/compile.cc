@@ -108,6 +108,7 @@ Result<CompileReport> compile(const Kernel& kernel, const Chip& chip, Program* p
     unroll_small_loops(&tree);
     TF_TRY(spill_registers(&tree, spilled, area));
     coalesce_copies(&tree);
+    remove_dead(&tree);
     hoist_invariants(&tree);
     lower_addresses(&tree);
     remove_dead(&tree);
@@ -151,7 +152,8 @@ Result<CompileReport> compile(const Kernel& kernel, const Chip& chip, Program* p
     }
     if (crowded || spilled.size() == before) {
       emit_options.spare_registers += 6;
-      if (emit_options.spare_registers > 36) emit_options.pipeline = false;
+      if (emit_options.spare_registers > 36)
+        emit_options.pipeline = false, emit_options.thrifty = true;
     }
   }
   return Error{"tpu-spill",

@@ -13,7 +13,7 @@ namespace {
 struct Access {
   int line = 0;
   bool write = false;
-  bool copy = false;   // reads its source, or writes its target, until somebody waits
+  bool copy = false;  // reads its source, or writes its target, until somebody waits
   int region = kNoRegion;
   // Rows low .. high - 1 beside the base; a base is a register, -1 for none, -2 for any row.
   int32_t base = -2;
@@ -262,13 +262,13 @@ class Finder {
   // ---- units that keep something ---------------------------------------------------------------
   struct Unit {
     int swap = -1, last_rows = -1, last_pop = -1;
-    std::vector<int> weights, rows;       // since the last swap
+    std::vector<int> weights, rows;        // since the last swap
     std::vector<int> acc_rows, acc_reads;  // lines
     struct Result {
       int line, index;
     };
-    std::deque<Result> queue;  // results not yet taken; line -1: from before
-    int results = 0;           // of one iteration
+    std::deque<Result> queue;                 // results not yet taken; line -1: from before
+    int results = 0;                          // of one iteration
     std::vector<std::pair<int, int>> pushes;  // line, results before it
     std::vector<int> pops;
   };
@@ -432,7 +432,7 @@ class Finder {
   Machine& machine_;
   std::vector<int> queued_;
   std::vector<Unit> units_;
-  std::map<int32_t, int> written_;   // scalars, how often
+  std::map<int32_t, int> written_;  // scalars, how often
   std::set<int32_t> read_first_;    // address bases read before they are written
   Problem p_;
 };

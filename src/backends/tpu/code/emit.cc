@@ -128,7 +128,7 @@ class Emitter {
     Problem p = straight_problem(lines_, *tree_, machine_, &queued_);
     std::vector<int> time;
     if (options_.schedule) {
-      Schedule s = list_schedule(p, Priority::Height);
+      Schedule s = list_schedule(p, options_.thrifty ? Priority::Source : Priority::Height);
       time = s.time;
       int room = machine_->registers(RegKind::Vector) * 3 / 4;
       if (most_vectors(time) > room) {
@@ -237,7 +237,8 @@ class Emitter {
     report.ops = static_cast<int>(l.body.size());
     size_t number = out_.loops.size();
     out_.loops.push_back(report);
-    bool flat = std::all_of(l.body.begin(), l.body.end(), [](const Node& n) { return n.is_line(); });
+    bool flat =
+        std::all_of(l.body.begin(), l.body.end(), [](const Node& n) { return n.is_line(); });
     if (options_.schedule && options_.pipeline && l.pipeline && flat && l.body.size() <= kPiece &&
         !l.body.empty() && l.trips != 1) {
       if (pipelined(l, &report)) {
@@ -284,7 +285,8 @@ class Emitter {
     Instr jump = instr(Op::Loop, {Scalar{counter}, Arg(label)});
     flush(&jump);
     for (size_t k = 0; k < queued_.size(); ++k) {
-      queued_[k] += static_cast<int>((queued_[k] - before[k]) * (std::max<int64_t>(l.trips, 1) - 1));
+      queued_[k] +=
+          static_cast<int>((queued_[k] - before[k]) * (std::max<int64_t>(l.trips, 1) - 1));
     }
   }
 

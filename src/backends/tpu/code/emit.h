@@ -11,6 +11,7 @@ namespace tenfold::tpu::code {
 
 struct EmitOptions {
   bool schedule = true, pipeline = true;
+  bool thrifty = false;     // straight code in source order rather than as short as can be
   int spare_registers = 0;  // that pipelined loops leave alone beyond what they see is taken
 };
 struct Emitted {

@@ -66,8 +66,10 @@ const ResourceUses* Machine::uses(const Instr& in) {
 }
 
 int Machine::registers(RegKind k) const {
-  if (k == RegKind::Scalar) return static_cast<int>(std::min<int64_t>(chip_.scalar_registers, kScalarRegs));
-  if (k == RegKind::Vector) return static_cast<int>(std::min<int64_t>(chip_.vector_registers, kVectorRegs));
+  if (k == RegKind::Scalar)
+    return static_cast<int>(std::min<int64_t>(chip_.scalar_registers, kScalarRegs));
+  if (k == RegKind::Vector)
+    return static_cast<int>(std::min<int64_t>(chip_.vector_registers, kVectorRegs));
   return static_cast<int>(std::min<int64_t>(chip_.mask_registers, kMaskRegs));
 }
 

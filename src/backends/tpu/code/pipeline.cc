@@ -141,7 +141,8 @@ std::array<int, 3> pressure(const PipelinedLoop& p, const Tree& tree) {
     for (int c = 0; c < rest; ++c) ++a[(p.time[i] + c) % p.interval];
   }
   std::array<int, 3> most{};
-  for (int k = 0; k < 3; ++k) most[k] = fixed[k] + *std::max_element(alive[k].begin(), alive[k].end());
+  for (int k = 0; k < 3; ++k)
+    most[k] = fixed[k] + *std::max_element(alive[k].begin(), alive[k].end());
   return most;
 }
 
@@ -153,8 +154,7 @@ std::optional<PipelinedLoop> pipeline_loop(const LoopNode& loop, Tree* tree, Mac
                                            const PipelineLimits& limits, LoopReport* report) {
   PipelinedLoop p;
   p.lines = single_writes(loop.body, tree, live_out);
-  Problem problem =
-      loop_problem(p.lines, loop.pointers, *tree, machine, queued, &p.distances);
+  Problem problem = loop_problem(p.lines, loop.pointers, *tree, machine, queued, &p.distances);
   IntervalBound bound = interval_bound(problem);
   report->bound = bound_name(bound, p.lines, *machine);
   report->bound_interval = bound.ii();
@@ -223,7 +223,8 @@ std::optional<PipelinedLoop> pipeline_loop(const LoopNode& loop, Tree* tree, Mac
   return std::nullopt;
 }
 
-// ---- writing -------------------------------------------------------------------------------------
+// ---- writing
+// -------------------------------------------------------------------------------------
 
 int32_t PipelineWriter::name(int32_t reg, int64_t iteration) const {
   const auto& n = names_[reg];
@@ -318,9 +319,8 @@ void PipelineWriter::kernel(int64_t first_step, int32_t counter) {
   }
   // Pointers advance as late as there is room; who reads them after that knows.
   auto scalars = [&](int c) {
-    return std::count_if(body[c].begin(), body[c].end(), [](const Instr& in) {
-      return info(in.op).slot == Slot::Scalar;
-    });
+    return std::count_if(body[c].begin(), body[c].end(),
+                         [](const Instr& in) { return info(in.op).slot == Slot::Scalar; });
   };
   int c = cycles - 1, free = scalar_slots_ - static_cast<int>(scalars(c)) - 1;  // the jump has one
   TF_CHECK(free >= 0, "no room for the jump of a pipelined loop");

@@ -35,8 +35,8 @@ std::optional<PipelinedLoop> pipeline_loop(const LoopNode& loop, Tree* tree, Mac
 // their own, and a copy into what the loop carries becomes the carried register itself.
 std::vector<Line> single_writes(const Nodes& body, Tree* tree, const std::vector<char>& live_out);
 
-// Writes the loop: ramp up, steady state, ramp down. `trips` >= 1 constant, or a register that holds
-// a number of iterations >= stages - 1 + unroll.
+// Writes the loop: ramp up, steady state, ramp down. `trips` >= 1 constant, or a register that
+// holds a number of iterations >= stages - 1 + unroll.
 class PipelineWriter {
  public:
   PipelineWriter(const PipelinedLoop& loop, const std::vector<Pointer>& pointers, Tree* tree,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 namespace tenfold::tpu::code {
 
@@ -82,6 +83,7 @@ void count(const Nodes& nodes, Uses* u) {
     if (n.loop) {
       if (n.loop->trip_reg != kNoReg) ++u->reads[n.loop->trip_reg];
       if (n.loop->index != kNoReg) ++u->defs[n.loop->index];
+      for (const Pointer& p : n.loop->pointers) ++u->reads[p.reg], ++u->defs[p.reg];
       count(n.loop->before, u);
       count(n.loop->body, u);
     } else if (n.branch) {
@@ -144,8 +146,8 @@ class Unroller {
       }
       LoopNode& l = *n.loop;
       block(&l.body);
-      bool flat = l.trip_reg == kNoReg &&
-                  std::all_of(l.body.begin(), l.body.end(), [](const Node& x) { return x.is_line(); });
+      bool flat = l.trip_reg == kNoReg && std::all_of(l.body.begin(), l.body.end(),
+                                                      [](const Node& x) { return x.is_line(); });
       if (l.trip_reg == kNoReg && l.trips <= 0) continue;
       // A long loop is worth its own pipeline; a short one is not worth its start and end.
       if (!flat || (l.trips > 1 && l.trips * l.body.size() > kMostLines)) {
@@ -196,8 +198,7 @@ class Unroller {
 // ---- spilling ----------------------------------------------------------------------------------
 class Spiller {
  public:
-  Spiller(Tree* t, const std::set<int32_t>& spilled, const SpillArea& area)
-      : t_(t), area_(area) {
+  Spiller(Tree* t, const std::set<int32_t>& spilled, const SpillArea& area) : t_(t), area_(area) {
     for (size_t r = 0; r < t->regs.size(); ++r) {
       if (spilled.count(t->origin[r])) spilled_.insert(static_cast<int32_t>(r));
     }
@@ -219,7 +220,8 @@ class Spiller {
     if (next_row_ > area_.rows || next_word_ > area_.words) {
       return Error{"tpu-spill",
                    "kernel `" + t_->name + "` needs " + std::to_string(next_row_) + " rows and " +
-                       std::to_string(next_word_) + " words for registers that do not fit; its area has " +
+                       std::to_string(next_word_) +
+                       " words for registers that do not fit; its area has " +
                        std::to_string(area_.rows) + " and " + std::to_string(area_.words),
                    {},
                    {}};
@@ -277,7 +279,8 @@ class Spiller {
         for (int i = 0; i < in.size(); ++i) {
           if (!in.reads(i)) continue;
           int32_t r = in.a[i];
-          auto it = std::find_if(loaded.begin(), loaded.end(), [&](auto& p) { return p.first == r; });
+          auto it =
+              std::find_if(loaded.begin(), loaded.end(), [&](auto& p) { return p.first == r; });
           if (it == loaded.end()) {
             loaded.emplace_back(r, reload(r, &out));
             it = loaded.end() - 1;
@@ -345,46 +348,45 @@ class Spiller {
 };
 
 // ---- copies ------------------------------------------------------------------------------------
-void coalesce(Nodes* nodes, const Uses& uses, std::vector<int>* defined_at) {
-  // Lines of this block by the register that they write; reset at the end.
-  std::vector<int32_t> touched;
+void coalesce(Nodes* nodes, const Uses& uses) {
+  std::unordered_map<int32_t, int> defined_at;
   for (int i = 0; i < static_cast<int>(nodes->size()); ++i) {
     Node& n = (*nodes)[i];
     if (n.loop) {
-      coalesce(&n.loop->body, uses, defined_at);
-    } else if (n.branch) {
-      coalesce(&n.branch->then_body, uses, defined_at);
-      coalesce(&n.branch->else_body, uses, defined_at);
-    } else {
-      Instr& in = n.line.in;
-      int32_t d = in.dest();
-      if (is_copy(in) && d != in.a[1]) {
-        int32_t s = in.a[1];
-        int at = (*defined_at)[s];
-        bool fine = at >= 0 && uses.defs[s] == 1 && uses.reads[s] == (in.op == Op::MOr ? 2 : 1);
-        constexpr int kFar = 256;  // how far back it looks, to stay linear
-        fine = fine && i - at < kFar;
-        for (int j = at + 1; fine && j < i; ++j) {
-          const Node& m = (*nodes)[j];
-          if (!m.is_line()) fine = false;
-          const Instr& other = m.line.in;
-          for (int k = 0; fine && k < other.size(); ++k) {
-            if ((other.reads(k) || other.writes(k)) && other.a[k] == d) fine = false;
-          }
-        }
-        if (fine) {
-          (*nodes)[at].line.in.a[0] = d;
-          in = instr(Op::SMov, {Scalar{kNoReg}, Arg(0)});  // removed below
-          (*defined_at)[s] = -1;
-          (*defined_at)[d] = at;
-          touched.push_back(d);
-          continue;
+      coalesce(&n.loop->body, uses);
+      continue;
+    }
+    if (n.branch) {
+      coalesce(&n.branch->then_body, uses);
+      coalesce(&n.branch->else_body, uses);
+      continue;
+    }
+    Instr& in = n.line.in;
+    int32_t d = in.dest();
+    if (is_copy(in) && d != in.a[1]) {
+      int32_t s = in.a[1];
+      auto it = defined_at.find(s);
+      constexpr int kFar = 256;  // how far back it looks, to stay linear
+      bool fine = it != defined_at.end() && i - it->second < kFar && uses.defs[s] == 1 &&
+                  uses.reads[s] == (in.op == Op::MOr ? 2 : 1);
+      for (int j = fine ? it->second + 1 : i; fine && j < i; ++j) {
+        const Node& m = (*nodes)[j];
+        if (!m.is_line()) fine = false;
+        const Instr& other = m.line.in;
+        for (int k = 0; fine && k < other.size(); ++k) {
+          if ((other.reads(k) || other.writes(k)) && other.a[k] == d) fine = false;
         }
       }
-      if (d != kNoReg) (*defined_at)[d] = i, touched.push_back(d);
+      if (fine) {
+        (*nodes)[it->second].line.in.a[0] = d;
+        defined_at[d] = it->second;
+        defined_at.erase(s);
+        in = instr(Op::SMov, {Scalar{kNoReg}, Arg(0)});  // removed below
+        continue;
+      }
     }
+    if (d != kNoReg) defined_at[d] = i;
   }
-  for (int32_t r : touched) (*defined_at)[r] = -1;
   std::erase_if(*nodes, [](const Node& n) {
     return n.is_line() && n.line.in.op == Op::SMov && n.line.in.a[0] == kNoReg;
   });
@@ -484,8 +486,7 @@ Status spill_registers(Tree* t, const std::set<int32_t>& spilled, const SpillAre
 
 void coalesce_copies(Tree* t) {
   Uses uses = count_uses(*t);
-  std::vector<int> defined_at(t->regs.size(), -1);
-  coalesce(&t->body, uses, &defined_at);
+  coalesce(&t->body, uses);
 }
 
 void hoist_invariants(Tree* t) {

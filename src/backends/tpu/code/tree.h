@@ -69,8 +69,8 @@ struct Tree {
   }
 };
 
-// Base operand and number beside it of a load, store or addition whose address can be moved; -1 when
-// it has none.
+// Base operand and number beside it of a load, store or addition whose address can be moved; -1
+// when it has none.
 struct AddressOperands {
   int base = -1, offset = -1;
 };
@@ -92,8 +92,9 @@ Uses count_uses(const Tree& t);
 // ---- passes, in this order ---------------------------------------------------------------------
 // Loops of few constant iterations, written out.
 void unroll_small_loops(Tree* t);
-// Registers of the kernel in `spilled` live in memory: a store after each write, a load before each read; what one
-// instruction without operands makes is made again instead. Slots come from options' spill area.
+// Registers of the kernel in `spilled` live in memory: a store after each write, a load before each
+// read; what one instruction without operands makes is made again instead. Slots come from options'
+// spill area.
 struct SpillArea {
   uint32_t row = 0, rows = 0, word = 0, words = 0;
 };
