@@ -148,8 +148,8 @@ Status emit(EmitContext& c) {
             if (!normalise) return cast(w, compute);
             const Expr sum = b.get(total);
             const Expr nothing = loop::op(Prim::Eq, {sum, float_const(0, DType::F64)});
-            return cast(
-                loop::op(Prim::Div, {w, select(nothing, float_const(1, DType::F64), sum)}), compute);
+            return cast(loop::op(Prim::Div, {w, select(nothing, float_const(1, DType::F64), sum)}),
+                        compute);
           };
           if (known) {
             // Prepared once for all that lies further in.

@@ -85,8 +85,8 @@ bool has_side_effect(const Op& op) {
 }
 
 void erase_dead(Op* op) {
-  // Each op stands here once at most: one whose result two of the erased ops read would otherwise be
-  // looked at again after it is gone.
+  // Each op stands here once at most: one whose result two of the erased ops read would otherwise
+  // be looked at again after it is gone.
   std::vector<Op*> dead = {op};
   while (!dead.empty()) {
     Op* next = dead.back();
