@@ -48,7 +48,8 @@ class Lowering {
     scopes_.emplace_back();
     if (pointers) block(&t_->body);
     splice(&t_->body);
-    // Pointers that only served what is dead now, inner ones first: outer ones may have served those.
+    // Pointers that only served what is dead now, inner ones first: outer ones may have served
+    // those.
     for (bool changed = true; changed;) {
       remove_dead(t_);
       uses_ = count_uses(*t_);

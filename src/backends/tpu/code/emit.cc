@@ -309,7 +309,8 @@ class Emitter {
     // One iteration after another starts as soon as slots and units allow.
     alone = std::max(alone, report->bound_interval);
     // As many iterations as are under way at a time cost more to start than they save.
-    if (!p || (l.trip_reg == kNoReg && l.trips * alone <= (l.trips + p->stages - 1) * p->interval)) {
+    if (!p ||
+        (l.trip_reg == kNoReg && l.trips * alone <= (l.trips + p->stages - 1) * p->interval)) {
       report->pipelined = false;
       report->interval = alone;
       return false;

@@ -485,8 +485,8 @@ class Sharer {
   void replace(int32_t* r) const {
     if (auto it = same_.find(*r); it != same_.end()) *r = it->second;
   }
-  // Values of one definition made of such; those that many cycles of registers would be held for are
-  // left alone.
+  // Values of one definition made of such; those that many cycles of registers would be held for
+  // are left alone.
   bool shared(const Line& l) const {
     const Instr& in = l.in;
     if (!is_pure(in) || is_copy(in) || uses_.defs[in.dest()] != 1) return false;
