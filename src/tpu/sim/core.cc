@@ -1,6 +1,7 @@
 #include "tpu/sim/core.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "tpu/sim/core_values.h"
 
@@ -21,6 +22,7 @@ Core::Core(const Shared& shared, const Code& code, int id, Mode mode)
   if (mode.values) values_ = std::make_unique<Values>(c);
   if (mode.tile) steady_ = std::make_unique<Steady>(*this);
   smem_.resize(static_cast<size_t>(c.smem_bytes / 4));
+  smem_unknown_.resize(smem_.size());
   arrays_.resize(static_cast<size_t>(c.mxu_count));
   engines_.resize(static_cast<size_t>(c.dma_engines));
   queue_ = static_cast<uint64_t>(c.mxu_input_queue);
@@ -374,7 +376,32 @@ bool Core::start_copy(const DecodedInst& d, uint64_t time) {
   r.v[Raw::kHbmRead] += s.read_bytes;
   r.v[Raw::kHbmWrite] += s.write_bytes;
   r.v[Raw::kHbmBus] += s.hbm_bus;
+  if (!mode_.values && code_.program->shapes[static_cast<size_t>(d.inst.a[3])].to == Space::Smem)
+    copy_scalars(d);
   return true;
+}
+
+// In a run without values scalar memory still holds what is bound: sizes and counters that jumps
+// depend on. The rest is not known.
+void Core::copy_scalars(const DecodedInst& d) {
+  const DmaShape& shape = code_.program->shapes[static_cast<size_t>(d.inst.a[3])];
+  for (uint64_t i = 0; i < shape.total_rows(); ++i) {
+    uint64_t n = i / shape.rows;
+    int64_t from =
+        int64_t{static_cast<uint32_t>(value(d, 0))} + static_cast<int64_t>(i % shape.rows);
+    int64_t to = int64_t{static_cast<uint32_t>(value(d, 1))} + static_cast<int64_t>(i % shape.rows);
+    for (size_t dim = 3; dim-- > 0; n /= shape.dims[dim].count) {
+      from += static_cast<int64_t>(n % shape.dims[dim].count) * shape.dims[dim].from_stride;
+      to += static_cast<int64_t>(n % shape.dims[dim].count) * shape.dims[dim].to_stride;
+    }
+    if (to < 0 || static_cast<uint64_t>(to + 1) * kRowWords > smem_.size()) continue;
+    const std::byte* row = shape.from == Space::Hbm && from >= 0
+                               ? shared_.hbm.find(static_cast<uint64_t>(from), 1, false)
+                               : nullptr;
+    const auto word = static_cast<size_t>(to) * kRowWords;
+    if (row != nullptr) std::memcpy(&smem_[word], row, kRowBytes);
+    std::fill_n(smem_unknown_.begin() + static_cast<ptrdiff_t>(word), kRowWords, row == nullptr);
+  }
 }
 
 // ---- scalars and jumps -------------------------------------------------------------------------
@@ -390,6 +417,7 @@ bool Core::run_scalars(const DecodedBundle& b) {
   struct SmemStore {
     int64_t word;
     int32_t value;
+    bool unknown;
   };
   SmemStore stores[kMostScalars];
   size_t num_stores = 0;
@@ -418,15 +446,19 @@ bool Core::run_scalars(const DecodedBundle& b) {
           break;
         }
         const int32_t v = scalars_[static_cast<size_t>(in.a[0])];
-        const bool sure = (unknown_ >> in.a[0] & 1) == 0;
+        if ((unknown_ >> in.a[0] & 1) != 0) {
+          return fail("tpu-data",
+                      "a jump depends on data, which a run for timing only does not "
+                      "have; run with values and the bundle clock");
+        }
         if (in.op == Op::Loop) {
           const auto left = static_cast<int32_t>(static_cast<uint32_t>(v) - 1);
-          results[n++] = {in.a[0], left, !sure};
+          results[n++] = {in.a[0], left, false};
           taken = left > 0;
-          if (log != nullptr) log->record(sure ? Fact::Sign : Fact::Stop, left);
+          if (log != nullptr) log->record(Fact::Sign, left);
         } else {
           taken = bubble = (v != 0) == (in.op == Op::JumpNz);
-          if (log != nullptr) log->record(sure ? Fact::Sign : Fact::Stop, v);
+          if (log != nullptr) log->record(Fact::Sign, v);
         }
         if (taken) next = static_cast<uint32_t>(in.a[1]);
         break;
@@ -444,11 +476,11 @@ bool Core::run_scalars(const DecodedBundle& b) {
         if (sure) smem_peak_ = std::max(smem_peak_, static_cast<uint64_t>(word) + 1);
         if (is_load) {
           // In a run without values a table that a copy brought is not there.
-          const bool fixed = in.is_imm(at);
+          const bool fixed = in.is_imm(at) && !smem_unknown_[static_cast<size_t>(word)];
           results[n++] = {in.a[0], sure ? smem_[static_cast<size_t>(word)] : 0,
                           !mode_.values && !fixed};
         } else if (sure) {
-          stores[num_stores++] = {word, value(d, 2)};
+          stores[num_stores++] = {word, value(d, 2), !known(d, 2)};
           if (log != nullptr && known(d, 2))
             log->record(Fact::Store, static_cast<int32_t>(word), value(d, 2));
         }
@@ -513,8 +545,10 @@ bool Core::run_scalars(const DecodedBundle& b) {
     const uint32_t bit = 1u << results[i].reg;
     unknown_ = results[i].unknown ? unknown_ | bit : unknown_ & ~bit;
   }
-  for (size_t i = 0; i < num_stores; ++i)
+  for (size_t i = 0; i < num_stores; ++i) {
     smem_[static_cast<size_t>(stores[i].word)] = stores[i].value;
+    smem_unknown_[static_cast<size_t>(stores[i].word)] = stores[i].unknown;
+  }
   if (halted_) return true;
   if (next >= code_.bundles.size()) {
     return fail("tpu-deadlock", "the program ends without halt; end it with halt");

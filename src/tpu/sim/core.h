@@ -76,6 +76,7 @@ class Core {
   bool wait_for_unit(const DecodedInst& d, uint64_t* time, Cause* cause);
   bool start(const DecodedInst& d, uint64_t time);
   bool start_copy(const DecodedInst& d, uint64_t time);
+  void copy_scalars(const DecodedInst& d);
   void advance(uint64_t cycles, Cause cause, const DecodedBundle* issued);
   bool step();
   bool run_scalars(const DecodedBundle& b);
@@ -110,6 +111,7 @@ class Core {
   std::array<int32_t, kScalarRegs> scalars_{};
   uint32_t unknown_ = 0;  // scalar registers whose value a run without values cannot know
   std::vector<int32_t> smem_;
+  std::vector<bool> smem_unknown_;  // words likewise
 
   std::array<uint64_t, kAllRegs> ready_{};
   std::vector<Array> arrays_;
