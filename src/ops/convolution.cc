@@ -362,8 +362,10 @@ Status emit(EmitContext& c) {
               index[d] = g * c.dim(per_group) + oc;
               out_loop(d + 1);
             });
+            b.current().back()->independent = true;
           },
           kind);
+      b.current().back()->independent = true;
       return;
     }
     std::string name = d == v.out_batch ? "n" : "oc";
@@ -376,6 +378,7 @@ Status emit(EmitContext& c) {
           out_loop(d + 1);
         },
         kind);
+    b.current().back()->independent = true;  // each round writes elements of its own
   };
   out_loop(0);
   return ok_status();

@@ -77,6 +77,8 @@ Result<std::string> Schedule::rfactor(const std::string& loop, int64_t lanes) {
     Reduction r{c->buffer, c->index, Prim::Add, nullptr};
     const Expr& v = c->value;
     const Expr self = load(c->buffer, c->index);
+    // Stores that reduce nothing stay: iterations keep their order.
+    if (!mentions_buffer(v, storage_of(c->buffer.get()))) continue;
     if (v->kind != Kind::Op || v->args.size() != 2 || !identity(v->prim, c->buffer->dtype))
       return refuse("rfactor", loop, "a store to " + c->buffer->name + " is no reduction");
     const int at = same(v->args[0], self) ? 0 : same(v->args[1], self) ? 1 : -1;
@@ -103,8 +105,12 @@ Result<std::string> Schedule::rfactor(const std::string& loop, int64_t lanes) {
     reductions.push_back(std::move(r));
   }
   if (reductions.empty()) return refuse("rfactor", loop, "it holds no reduction");
-  // The accumulators are read by their own updates alone.
+  // The accumulators are read and written by their own updates alone.
   for (const Reduction& r : reductions) {
+    const auto writes = std::count_if(stores.begin(), stores.end(), [&](const Stmt* c) {
+      return storage_of(c->buffer.get()) == storage_of(r.dst.get());
+    });
+    if (writes != 1) return refuse("rfactor", loop, r.dst->name + " is also written otherwise");
     int count = 0;
     for_each_stmt(s->body, [&](const Stmt& c) {
       for_each_expr(c,

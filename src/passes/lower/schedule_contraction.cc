@@ -245,9 +245,8 @@ class Blocker {
     Expr a = stripped(n.a);
     if (a->kind != ExprNode::Kind::Load) return true;
     return std::any_of(a->args.begin(), a->args.end(), [&](const Expr& e) {
-      return mentions(e, n.rows->var) && std::any_of(n.reds.begin(), n.reds.end(), [&](Stmt* r) {
-               return mentions(e, r->var);
-             });
+      return mentions(e, n.rows->var) && std::any_of(n.reds.begin(), n.reds.end(),
+                                                     [&](Stmt* r) { return mentions(e, r->var); });
     });
   }
 
