@@ -1,5 +1,6 @@
 // rfactor: a reduction loop accumulates into several partial results, iteration i into number
-// i mod lanes, which are combined in order at the end. The order is fixed, whatever runs it.
+// i mod lanes, which are combined at the end: the upper half into the lower one while there are
+// halves, then in order. The order is fixed, whatever runs it.
 #include <cmath>
 
 #include "loop/schedule/util.h"
@@ -134,14 +135,20 @@ Result<std::string> Schedule::rfactor(const std::string& loop, int64_t lanes) {
     r.partial = b;
     before.push_back(make_alloc(b));
     const Var v = make_var(names.unique(b->name + "0"));
-    StmtPtr init = make_for(v, int_const(0), f);
+    StmtPtr init = make_for(v, int_const(0), f, LoopKind::Vectorized);
     init->body.push_back(make_store(b, {var_ref(v)}, identity(r.op, b->dtype)));
     before.push_back(std::move(init));
-    const Var w = make_var(names.unique(b->name + "1"));
-    StmtPtr last = make_for(w, int_const(0), f);
-    last->body.push_back(
-        make_store(r.dst, r.index, op(r.op, {load(r.dst, r.index), load(b, {var_ref(w)})})));
-    after.push_back(std::move(last));
+    int64_t left = lanes;
+    for (; left % 2 == 0 && left > 1; left /= 2) {
+      const Var w = make_var(names.unique(b->name + std::to_string(left / 2)));
+      StmtPtr halve = make_for(w, int_const(0), int_const(left / 2), LoopKind::Vectorized);
+      const Expr low = load(b, {var_ref(w)}), high = load(b, {var_ref(w) + left / 2});
+      halve->body.push_back(make_store(b, {var_ref(w)}, op(r.op, {low, high})));
+      after.push_back(std::move(halve));
+    }
+    for (int64_t i = 0; i < left; ++i)
+      after.push_back(
+          make_store(r.dst, r.index, op(r.op, {load(r.dst, r.index), load(b, {int_const(i)})})));
   }
   Body body = std::move(s->body);
   for (const Reduction& r : reductions) {

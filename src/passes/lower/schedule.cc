@@ -58,6 +58,7 @@ class Generic {
       auto fused = schedule_.fuse(top, l[1]->var->name);
       if (!fused.ok()) break;
       top = *fused;
+      loop::simplify(kernel_);  // the strides below have to see that the quotient is 0
     }
     merge_dims(kernel_, constant_);
     std::vector<Stmt*> loops = perfect_nest(find(top));
