@@ -115,33 +115,6 @@ Sx Vectorizer::Impl::tile_row(const Place& p, const Sx& outer, const Sx& row_til
   return p.base + (outer * (l.row_tiles * l.col_tiles) + row_tile * l.col_tiles + ct) * kTileRows;
 }
 
-Vector Vectorizer::Impl::unpack(DType t, Vector word, int64_t part) {
-  switch (t) {
-    case DType::BF16:
-      return b.vec(part ? Op::VUnpackHiB : Op::VUnpackLoB, word);
-    case DType::I16:
-      return b.vec(part ? Op::VUnpackHiH : Op::VUnpackLoH, word);
-    case DType::U16:
-      return b.vec(Op::VAnd, b.vec(part ? Op::VUnpackHiH : Op::VUnpackLoH, word),
-                   x.splat_bits(0xffff));
-    case DType::I8:
-      return b.vec(Op::VUnpack4, word, static_cast<int>(part));
-    case DType::U8:
-    case DType::Bool:
-      return b.vec(Op::VUnpack4U, word, static_cast<int>(part));
-    default:
-      return word;
-  }
-}
-
-Vector Vectorizer::Impl::pack(DType t, const std::vector<Vector>& parts) {
-  if (parts.size() == 1) return parts[0];
-  if (t == DType::BF16) return b.vec(Op::VPackB, parts[0], parts[1]);
-  if (parts.size() == 2) return b.vec(Op::VPackH, parts[0], parts[1]);
-  return b.vec(Op::VPack2B, b.vec(Op::VPackH, parts[0], parts[1]),
-               b.vec(Op::VPackH, parts[2], parts[3]));
-}
-
 // Part `part` of every word, as a 32-bit value in its place.
 Vector Vectorizer::Impl::extract(DType t, Vector word, const Sx& part) {
   const int64_t bits = 32 / pack_of(t);
@@ -158,11 +131,11 @@ Vector Vectorizer::Impl::load_unit(const Place& p, const Sx& outer, const Sx& un
   const Sx tile = floor_div(b, unit, pack), part = floor_mod(b, unit, pack);
   const Vector word = b.load(p.region, to_arg(b, tile_row(p, outer, tile, ct)));
   if (pack == 1) return word;
-  if (part.is_const()) return unpack(p.layout.dtype, word, part.c);
-  Vector r = unpack(p.layout.dtype, word, 0);
+  if (part.is_const()) return x.unpack(p.layout.dtype, word, part.c);
+  Vector r = x.unpack(p.layout.dtype, word, 0);
   for (int64_t k = 1; k < pack; ++k) {
     const Mask here = b.msk(Op::VEqI, x.splat(part), x.splat_bits(static_cast<uint32_t>(k)));
-    r = b.vec(Op::VSel, here, unpack(p.layout.dtype, word, k), r);
+    r = b.vec(Op::VSel, here, x.unpack(p.layout.dtype, word, k), r);
   }
   return r;
 }
@@ -184,8 +157,8 @@ Val Vectorizer::Impl::load_rows(const Place& p, const Address& a, const Sx& ct_i
   if (!ks) {
     const int64_t tile_height = kSublanes * pack;
     const Sx tile = floor_div(b, a.row.base, tile_height), in = floor_mod(b, a.row.base, tile_height);
-    const Sx word_row = pack == 1 ? in : floor_div(b, in, pack);
-    const Sx part = pack == 1 ? Sx(0) : floor_mod(b, in, pack);
+    const Sx word_row = pack == 1 ? in : floor_mod(b, in, kSublanes);
+    const Sx part = pack == 1 ? Sx(0) : floor_div(b, in, kSublanes);
     Sx at = tile_row(p, a.outer, tile, ct) + word_row;
     if (linear_rows) at = p.base + a.outer * (l.row_tiles * kTileRows) + a.row.base;
     if (!a.outer_step) {
@@ -216,13 +189,8 @@ Val Vectorizer::Impl::load_rows(const Place& p, const Address& a, const Sx& ct_i
         std::vector<Vector> words;
         for (size_t k = 0; k * static_cast<size_t>(pack) < units; ++k)
           words.push_back(b.load(p.region, to_arg(b, tile_row(p, a.outer, tile + static_cast<int64_t>(k), ct))));
-        if (t == DType::BF16) {
-          r.kind = Val::Kind::Packed;
-          r.v = words;
-          return r;
-        }
-        for (size_t u = 0; u < units; ++u)
-          r.v.push_back(unpack(t, words[u / static_cast<size_t>(pack)], static_cast<int64_t>(u) % pack));
+        r.kind = Val::Kind::Packed;
+        r.v = words;
         return r;
       }
       for (size_t u = 0; u < units; ++u)
@@ -312,7 +280,9 @@ Val Vectorizer::Impl::load(const Place& p, const std::vector<Expr>& index) {
     Val m;
     m.kind = Val::Kind::Mask;
     m.dtype = DType::Bool;
-    for (Vector w : v.v) m.m.push_back(b.msk(Op::VNeI, w, x.splat_bits(0)));
+    const size_t n = std::min(tenfold::tpu::units(v), units);
+    for (size_t u = 0; u < n; ++u)
+      m.m.push_back(b.msk(Op::VNeI, x.vec(v, u), x.splat_bits(0)));
     return m;
   };
   if (a.row.kl) {
@@ -405,7 +375,7 @@ void Vectorizer::Impl::store_word_part(const Place& p, const Sx& outer, const Sx
   if (l.rows == 1) {  // the other rows of the tile are padding
     std::vector<Vector> parts(static_cast<size_t>(l.pack), v);
     const code::Arg at = to_arg(b, tile_row(p, outer, 0, ct));
-    const Vector word = pack(l.dtype, parts);
+    const Vector word = x.pack(l.dtype, parts);
     if (m)
       b.store_mask(p.region, at, word, *m);
     else
@@ -419,7 +389,7 @@ void Vectorizer::Impl::store_word_part(const Place& p, const Sx& outer, const Sx
     return;
   }
   // Other rows share the word: read, blend, write.
-  const Sx sub = floor_div(b, in, l.pack), part = floor_mod(b, in, l.pack);
+  const Sx sub = floor_mod(b, in, kSublanes), part = floor_div(b, in, kSublanes);
   const int64_t bits = 32 / l.pack;
   const code::Arg at = to_arg(b, tile_row(p, outer, tile, ct) + sub);
   const Vector old = b.load_bcast(p.region, at);
@@ -536,7 +506,7 @@ void Vectorizer::Impl::store_lanes(const Place& p, const Address& a, const Sx& c
         if (condition(u)) return refuse("rows apart under a condition", sublane, Role::Sublane);
         std::vector<Vector> one(static_cast<size_t>(pack_n),
                                 b.vec(Op::VBcastSub, parts[0], static_cast<int>(s)));
-        b.store_mask(p.region, to_arg(b, row + s * stride), pack(l.dtype, one), *m);
+        b.store_mask(p.region, to_arg(b, row + s * stride), x.pack(l.dtype, one), *m);
       }
     }
     return;
@@ -597,18 +567,12 @@ void Vectorizer::Impl::store_lanes(const Place& p, const Address& a, const Sx& c
     }
     Vector word{};
     if (!some_rows && !conditional) {
-      if (l.dtype == DType::BF16) {
-        word = x.packed(v, k);
-      } else {
-        std::vector<Vector> parts;
-        for (size_t u = k * pk; u < (k + 1) * pk; ++u) parts.push_back(x.vec(v, std::min(u, units - 1)));
-        word = pack(l.dtype, parts);
-      }
+      word = x.packed(v, k);
     } else {
       const Vector old = b.load(p.region, at);
       std::vector<Vector> parts;
       for (size_t u = k * pk; u < (k + 1) * pk; ++u) {
-        const Vector was = unpack(l.dtype, old, static_cast<int64_t>(u - k * pk));
+        const Vector was = x.unpack(l.dtype, old, static_cast<int64_t>(u - k * pk));
         if (u >= units) {
           parts.push_back(was);
           continue;
@@ -618,7 +582,7 @@ void Vectorizer::Impl::store_lanes(const Place& p, const Address& a, const Sx& c
           m = both(m, x.rows_below(Sx(axis.extent) - axis.first - Sx(static_cast<int64_t>(u) * kSublanes)));
         parts.push_back(m ? b.vec(Op::VSel, *m, x.vec(v, u), was) : x.vec(v, u));
       }
-      word = pack(l.dtype, parts);
+      word = x.pack(l.dtype, parts);
     }
     if (lanes)
       b.store_mask(p.region, at, word, *lanes);

@@ -40,7 +40,8 @@ struct Address {
 
 struct Cell {
   DType dtype = DType::F32;
-  std::vector<Vector> v;  // changing registers
+  std::vector<Vector> v;  // changing registers, or fixed values
+  bool fixed = false;
   // While loops fold into it.
   bool partial = false;
   Prim prim{};
@@ -94,8 +95,6 @@ struct Vectorizer::Impl {
   Sx tile_row(const Place& p, const Sx& outer, const Sx& row_tile, const Sx& ct);
   // Eight aligned rows, number `unit` of them, as 32-bit lanes.
   Vector load_unit(const Place& p, const Sx& outer, const Sx& unit, const Sx& ct);
-  Vector unpack(DType t, Vector word, int64_t part);
-  Vector pack(DType t, const std::vector<Vector>& parts);
   Vector extract(DType t, Vector word, const Sx& part);  // every word's part, extended
   // Rows of one column tile: units, or packed pairs.
   Val load_rows(const Place& p, const Address& a, const Sx& ct);

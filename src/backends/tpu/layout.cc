@@ -22,7 +22,7 @@ void for_each_run(const Layout& l, F&& f) {
   for (int64_t o = 0; o < l.outer; ++o) {
     for (int64_t r = 0; r < l.rows; ++r) {
       const int64_t in_tile = r % rows_a_tile;
-      const int64_t sublane = in_tile / l.pack, part = in_tile % l.pack;
+      const int64_t sublane = in_tile % kSublanes, part = in_tile / kSublanes;
       const int64_t first = (o * l.rows + r) * l.cols;
       for (int64_t ct = 0; ct < l.col_tiles; ++ct) {
         const int64_t element = first + ct * kLanes;

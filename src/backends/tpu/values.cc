@@ -70,7 +70,7 @@ size_t units(const Val& x) {
     case Val::Kind::Vec:
       return x.v.size();
     case Val::Kind::Packed:
-      return x.v.size() * 2;
+      return x.v.size() * static_cast<size_t>(pack_of(x.dtype));
     case Val::Kind::Mask:
       return x.m.size();
     default:
@@ -116,7 +116,10 @@ Vector Values::vec(const Val& x, size_t u) {
     case Val::Kind::Vec:
       return x.v[x.v.size() == 1 ? 0 : u];
     case Val::Kind::Packed:
-      return b_.vec(u % 2 ? Op::VUnpackHiB : Op::VUnpackLoB, x.v[u / 2]);
+    {
+      const auto n = static_cast<size_t>(pack_of(x.dtype));
+      return unpack(x.dtype, x.v[u / n], static_cast<int64_t>(u % n));
+    }
     case Val::Kind::Mask:
       return b_.vec(Op::VSel, x.m[x.m.size() == 1 ? 0 : u], splat_bits(1), splat_bits(0));
     case Val::Kind::None:
@@ -133,10 +136,39 @@ Mask Values::mask(const Val& x, size_t u) {
   return b_.msk(Op::VNeI, vec(x, u), splat_bits(0));
 }
 
-Vector Values::packed(const Val& x, size_t pair) {
-  if (x.kind == Val::Kind::Packed) return x.v[x.v.size() == 1 ? 0 : pair];
-  const size_t n = units(x), lo = n == 1 ? 0 : pair * 2;
-  return b_.vec(Op::VPackB, vec(x, lo), vec(x, std::min(n - 1, lo + 1)));
+Vector Values::unpack(DType t, Vector word, int64_t part) {
+  switch (t) {
+    case DType::BF16:
+      return b_.vec(part ? Op::VUnpackHiB : Op::VUnpackLoB, word);
+    case DType::I16:
+      return b_.vec(part ? Op::VUnpackHiH : Op::VUnpackLoH, word);
+    case DType::U16:
+      return b_.vec(Op::VAnd, b_.vec(part ? Op::VUnpackHiH : Op::VUnpackLoH, word),
+                   splat_bits(0xffff));
+    case DType::I8:
+      return b_.vec(Op::VUnpack4, word, static_cast<int>(part));
+    case DType::U8:
+    case DType::Bool:
+      return b_.vec(Op::VUnpack4U, word, static_cast<int>(part));
+    default:
+      return word;
+  }
+}
+
+Vector Values::pack(DType t, const std::vector<Vector>& parts) {
+  if (parts.size() == 1) return parts[0];
+  if (t == DType::BF16) return b_.vec(Op::VPackB, parts[0], parts[1]);
+  if (parts.size() == 2) return b_.vec(Op::VPackH, parts[0], parts[1]);
+  return b_.vec(Op::VPack2B, b_.vec(Op::VPackH, parts[0], parts[1]),
+               b_.vec(Op::VPackH, parts[2], parts[3]));
+}
+
+Vector Values::packed(const Val& x, size_t k) {
+  if (x.kind == Val::Kind::Packed) return x.v[x.v.size() == 1 ? 0 : k];
+  const size_t n = units(x), p = static_cast<size_t>(pack_of(x.dtype));
+  std::vector<Vector> parts;
+  for (size_t u = k * p; u < (k + 1) * p; ++u) parts.push_back(vec(x, n == 1 ? 0 : std::min(u, n - 1)));
+  return pack(x.dtype, parts);
 }
 
 Vector Values::wrap(DType t, Vector x) {

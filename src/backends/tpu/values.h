@@ -23,7 +23,7 @@ struct Val {
     Const,   // `bits`
     Index,   // a scalar of the scalar core (I64 index arithmetic, and booleans on it: 0 or 1)
     Vec,     // 32-bit lanes
-    Packed,  // bf16, two units a register
+    Packed,  // a narrow type as in memory: two or four units a register
     Mask,    // Bool
   };
   Kind kind = Kind::None;
@@ -41,7 +41,10 @@ class Values {
   // The value's unit `u` in 32-bit lanes (booleans: 0 or 1); in a mask.
   Vector vec(const Val& x, size_t u);
   Mask mask(const Val& x, size_t u);
-  Vector packed(const Val& x, size_t pair);  // bf16: units 2*pair and 2*pair + 1
+  // The narrow type's registers as in memory: word `k` holds its units 2k, 2k + 1 or 4k ... 4k + 3.
+  Vector packed(const Val& x, size_t k);
+  Vector unpack(DType t, Vector word, int64_t part);
+  Vector pack(DType t, const std::vector<Vector>& parts);
 
   Val constant(DType t, double f, int64_t i);
   Val apply(Prim p, const std::vector<Val>& args, DType result);

@@ -148,8 +148,8 @@ Val Vectorizer::Impl::compute(const Expr& e) {
           return r;
         }
         r.kind = Val::Kind::Vec;
-        // A copy: the register changes later.
-        for (Vector v : c.v) r.v.push_back(b.vec(Op::VMov, v));
+        // A copy, as the register changes later.
+        for (Vector v : c.v) r.v.push_back(c.fixed ? v : b.vec(Op::VMov, v));
         return r;
       }
       if (auto it = scratches.find(e->buffer.get()); it != scratches.end())
