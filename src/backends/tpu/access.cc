@@ -13,7 +13,7 @@ namespace tenfold::tpu {
 
 namespace {
 
-constexpr int64_t kSlackRows = 1024;  // VMEM beyond a buffer that a ragged load may touch
+constexpr int64_t kSlackRows = 512;  // VMEM beyond a buffer that a ragged load may touch
 
 }  // namespace
 

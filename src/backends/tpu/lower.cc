@@ -218,10 +218,10 @@ std::optional<Refusal> try_emit(Nest& n, const Chip& chip) {
 
 std::variant<Nest, NotLowered> lower_group(const Group& g, const std::string& name,
                                            const LowerContext& context) {
-  const Op& root = *g.root;
+  const tenfold::Op& root = *g.root;
   for (int i = 0; i < root.num_results(); ++i)
     if (auto why = type_problem(root.result(i)->type)) return NotLowered{*why};
-  const Op* hero = g.hero;
+  const tenfold::Op* hero = g.hero;
   if (hero ? !hero->def->emit : !(root.def->prim || root.def->element))
     return NotLowered{"the op has no loops of its own"};
   if (hero && hero->def->kind == OpKind::Collective)
@@ -258,13 +258,13 @@ std::variant<Nest, NotLowered> lower_group(const Group& g, const std::string& na
     n.roles = contraction_roles(*n.contraction);
     find_steps(n);
     if (!try_emit(n, *context.chip)) {
-      n.grid.assign(1, n.contraction->n);
+      n.grid = n.contraction->batch;
+      n.grid.insert(n.grid.end(), n.contraction->reuse.begin(), n.contraction->reuse.end());
+      if (n.contraction->m) n.grid.push_back(n.contraction->m);
+      n.grid.push_back(n.contraction->n);
       return n;
     }
     n.contraction.reset();
-    if (n.flops > 1e9) {
-      // The vector units would take thousands of times as long as the arrays.
-    }
   } else {
     collapse(n);
   }
