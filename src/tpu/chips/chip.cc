@@ -78,10 +78,10 @@ constexpr ChipField kFields[] = {
     {"dma_engines", &Chip::dma_engines, "", 1, 256, F::BundleOnly, "Copies in flight at once"},
     {"semaphores", &Chip::semaphores, "", 1, 4096, F::BundleOnly, "Counters that copies and cores wait on"},
 
-    {"unified_buffer_bytes", &Chip::unified_buffer_bytes, "B", 1024, kGiB, F::MatrixOnly, "On-chip memory of activations"},
+    {"unified_buffer_bytes", &Chip::unified_buffer_bytes, "B", 1024, kGiB, F::MatrixOnly, "On-chip memory of activations, and of weights that stay"},
     {"accumulator_rows", &Chip::accumulator_rows, "rows", 1, 1 << 20, F::MatrixOnly, "Rows of mxu_dim 32-bit accumulators"},
     {"weight_fifo_tiles", &Chip::weight_fifo_tiles, "tiles", 1, 1 << 20, F::MatrixOnly, "Weight tiles that wait on the chip for the array"},
-    {"weight_cache_bytes", &Chip::weight_cache_bytes, "B", 0, kGiB, F::MatrixOnly, "On-chip memory in which weights stay from one inference to the next; 0: none"},
+    {"weight_cache_bytes", &Chip::weight_cache_bytes, "B", 0, kGiB, F::MatrixOnly, "Part of the unified buffer in which weights may stay from one inference to the next; 0: none"},
     {"weight_bytes", &Chip::weight_bytes, "B", 0, kGiB * 1024, F::MatrixOnly, "Memory of weights beside the chip; 0: weights come from the host"},
     {"weight_gbps", &Chip::weight_gbps, "GB/s", 0, 1e6, F::MatrixOnly, "Bandwidth of the memory of weights; the host's where there is none"},
     {"activation_bytes_per_cycle", &Chip::activation_bytes_per_cycle, "B/cycle", 0.001, 65536, F::MatrixOnly, "int8 values the activation unit writes in a cycle"},
