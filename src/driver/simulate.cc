@@ -14,6 +14,7 @@
 #include "driver/evaluate.h"
 #include "driver/pipeline.h"
 #include "driver/random_inputs.h"
+#include "driver/simulate_matrix.h"
 #include "graph/evaluator.h"
 #include "graph/op_def.h"
 #include "tpu/sim/machine.h"
@@ -166,8 +167,10 @@ std::string bound_by(const tpu::Counts& c) {
   // Causes of cycles in which nothing was issued, as any idle unit sees them.
   std::array<uint64_t, tpu::kNumCauses> held{};
   for (int k = 1; k < tpu::kNumCauses; ++k)
-    held[static_cast<size_t>(k)] = c.units[static_cast<size_t>(tpu::Unit::Valu)][static_cast<size_t>(k)];
-  const size_t most = static_cast<size_t>(std::max_element(held.begin(), held.end()) - held.begin());
+    held[static_cast<size_t>(k)] =
+        c.units[static_cast<size_t>(tpu::Unit::Valu)][static_cast<size_t>(k)];
+  const size_t most =
+      static_cast<size_t>(std::max_element(held.begin(), held.end()) - held.begin());
   return std::string(name(static_cast<tpu::Cause>(most)));
 }
 
@@ -175,7 +178,8 @@ double peak_macs_a_cycle(const tpu::Chip& c) {
   return static_cast<double>(c.mxu_count * c.mxu_dim * c.mxu_dim) * c.mxu_rows_per_cycle;
 }
 
-void account(Simulation& s, const tpu::ChipProgram& p, const tpu::Report& r, const tpu::Chip& chip) {
+void account(Simulation& s, const tpu::ChipProgram& p, const tpu::Report& r,
+             const tpu::Chip& chip) {
   const double cores = static_cast<double>(std::max<int64_t>(chip.cores, 1));
   s.chip = chip.name;
   s.clock_mhz = chip.clock_mhz;
@@ -199,7 +203,8 @@ void account(Simulation& s, const tpu::ChipProgram& p, const tpu::Report& r, con
   s.memory_plan = p.memory_plan;
   for (int u = 0; u < tpu::kNumUnits; ++u)
     for (int c = 0; c < tpu::kNumCauses; ++c)
-      s.units[std::string(name(static_cast<tpu::Unit>(u)))][std::string(name(static_cast<tpu::Cause>(c)))] =
+      s.units[std::string(name(static_cast<tpu::Unit>(u)))]
+             [std::string(name(static_cast<tpu::Cause>(c)))] =
           r.total.units[static_cast<size_t>(u)][static_cast<size_t>(c)];
   std::vector<tpu::Counts> of(p.nodes.size());
   for (size_t k = 0; k < r.kernels.size() && k < p.program.kernels.size(); ++k)
@@ -232,12 +237,86 @@ void account(Simulation& s, const tpu::ChipProgram& p, const tpu::Report& r, con
   for (const auto& k : p.kernels) s.code_report += to_text(k);
 }
 
+// The matrix family has a machine of its own: fewer units, no vector memory to plan.
+Result<Simulation> simulate_matrix_family(Module& m, const tpu::Chip& chip,
+                                          const SimulateOptions& options,
+                                          const std::vector<Literal>& inputs) {
+  Simulation s;
+  const double cpu = cpu_seconds_now();
+  TF_ASSIGN(MatrixSimulation done,
+            simulate_matrix(m, chip, options.timing_only ? nullptr : &inputs));
+  s.cpu_seconds = cpu_seconds_now() - cpu;
+  const tpu::matrix::Report& r = done.report;
+  const auto cycles = static_cast<double>(std::max<int64_t>(r.total.cycles, 1));
+  const double cells = static_cast<double>(chip.mxu_dim * chip.mxu_dim);
+  s.chip = chip.name;
+  s.clock_mhz = chip.clock_mhz;
+  s.cycles = static_cast<uint64_t>(r.total.cycles);
+  s.microseconds = r.microseconds;
+  s.mxu_utilization = static_cast<double>(r.total.array_macs) / (cells * cycles);
+  s.mxu_useful_share = r.total.array_macs ? static_cast<double>(r.total.useful_macs) /
+                                                static_cast<double>(r.total.array_macs)
+                                          : 0;
+  s.hbm_bytes = static_cast<uint64_t>(r.total.weight_bytes);
+  if (chip.weight_gbps > 0)
+    s.hbm_bandwidth_share = static_cast<double>(r.total.weight_bytes) /
+                            (chip.bytes_per_cycle(chip.weight_gbps) * cycles);
+  s.hbm_peak_bytes = done.model.weight_bytes;
+  s.onchip_peak_bytes = done.model.program.buffer_bytes + done.model.program.cached_bytes;
+  for (int u = 0; u < tpu::matrix::kNumUnits; ++u)
+    for (int c = 0; c < tpu::kNumCauses; ++c)
+      s.units[std::string(name(static_cast<tpu::matrix::Unit>(u)))]
+             [std::string(name(static_cast<tpu::Cause>(c)))] =
+          static_cast<uint64_t>(r.total.units[static_cast<size_t>(u)][static_cast<size_t>(c)]);
+  for (size_t i = 0; i < r.ranges.size(); ++i) {
+    const tpu::matrix::Stretch& t = r.ranges[i];
+    Simulation::Node n;
+    n.name = done.model.program.ranges[i].name;
+    n.op = done.model.program.ranges[i].kind;
+    n.cycles = static_cast<uint64_t>(t.cycles);
+    n.flops = 2 * static_cast<double>(t.useful_macs);
+    n.hbm_bytes = static_cast<uint64_t>(t.weight_bytes);
+    if (t.cycles) {
+      n.mxu_utilization =
+          static_cast<double>(t.array_macs) / (cells * static_cast<double>(t.cycles));
+      n.mxu_useful_share =
+          t.array_macs ? static_cast<double>(t.useful_macs) / static_cast<double>(t.array_macs) : 0;
+      n.intensity = n.hbm_bytes ? n.flops / static_cast<double>(n.hbm_bytes) : 0;
+      const double roof =
+          n.hbm_bytes ? std::min(2 * cells, n.intensity * chip.bytes_per_cycle(chip.weight_gbps))
+                      : 2 * cells;
+      n.roofline_share = n.flops / static_cast<double>(t.cycles) / roof;
+      const auto& mxu = t.units[0];
+      const size_t most =
+          static_cast<size_t>(std::max_element(mxu.begin(), mxu.end()) - mxu.begin());
+      n.bound_by = most == 0 ? "mxu" : std::string(name(static_cast<tpu::Cause>(most)));
+    }
+    s.nodes.push_back(std::move(n));
+  }
+  for (const auto& h : done.model.host_ops) {
+    Simulation::Node n;
+    n.name = h.name;
+    n.op = h.op;
+    n.bound_by = "host";
+    n.host_reason = h.reason;
+    s.nodes.push_back(std::move(n));
+  }
+  const Function& f = *m.main();
+  for (size_t i = 0; i < done.outputs.size(); ++i) {
+    std::string name = i < f.result_names.size() ? f.result_names[i] : "";
+    if (name.empty()) name = "result" + std::to_string(i);
+    s.outputs.push_back({std::move(name), std::move(done.outputs[i])});
+  }
+  return s;
+}
+
 }  // namespace
 
 Result<tpu::Chip> chip_of_target(const std::string& target) {
   if (!target.starts_with("tpu:") || target.size() == 4)
     return Error{"target-form",
-                 "found the target `" + target + "`; wanted tpu:v5e or another chip, or tpu:FILE with a chip file",
+                 "found the target `" + target +
+                     "`; wanted tpu:v5e or another chip, or tpu:FILE with a chip file",
                  {"--target"},
                  {}};
   return tpu::load_chip(target.substr(4));
@@ -280,7 +359,8 @@ Result<Simulation> simulate_module(const Module& m, const tpu::Chip& chip,
       for (const tpu::HbmTensor& t : work.reads)
         host.values[t.value] = tpu::from_chip(hbm.at(t.row), t.layout);
       for (const Op* op : work.ops) TF_TRY(host.run(*op));
-      for (const tpu::HbmTensor& t : work.writes) to_chip(host.values.at(t.value), t.layout, hbm.at(t.row));
+      for (const tpu::HbmTensor& t : work.writes)
+        to_chip(host.values.at(t.value), t.layout, hbm.at(t.row));
       return ok_status();
     });
   }
@@ -310,7 +390,8 @@ Result<Simulation> simulate(const ModelSource& source, const SimulateOptions& op
   TF_ASSIGN(auto m, load_with(source, compile, given));
   const auto open = [&] {
     const auto& args = m->main()->body.args;
-    return std::any_of(args.begin(), args.end(), [](const auto& a) { return !a->type.is_static(); });
+    return std::any_of(args.begin(), args.end(),
+                       [](const auto& a) { return !a->type.is_static(); });
   };
   if (open()) {
     // The chip's code is made for one set of sizes.
@@ -323,7 +404,7 @@ Result<Simulation> simulate(const ModelSource& source, const SimulateOptions& op
     Errors errors;
     for (const auto& a : m->main()->body.args)
       if (!a->type.is_static())
-        errors.push_back({"tpu-shape",
+        errors.push_back({"tpu-open-size",
                           "input `" + a->name + "` has an open dimension, " + a->type.str() +
                               "; the chip's code is made for one size: give it with --shape",
                           {source.path},
@@ -343,23 +424,32 @@ Result<Simulation> simulate(const ModelSource& source, const SimulateOptions& op
       for (size_t i = 0; i < inputs.size(); ++i) {
         const auto& a = m->main()->body.args[i];
         if (inputs[i].type() == a->type) continue;
-        return Error{"input-type",
-                     "input `" + a->name + "` is " + inputs[i].type().str() + ", wanted " + a->type.str(),
-                     {source.path},
-                     {}};
+        return Error{
+            "input-dtype",
+            "input `" + a->name + "` is " + inputs[i].type().str() + ", wanted " + a->type.str(),
+            {source.path},
+            {}};
       }
     }
   }
   const auto start = std::chrono::steady_clock::now();
-  TF_ASSIGN(auto report, run_pipeline(*m, compile.pipeline));
-  const double passes = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  TF_ASSIGN(Simulation s, simulate_module(*m, chip, options, inputs));
+  std::vector<std::string> input_names;
+  for (const auto& a : m->main()->body.args) input_names.push_back(a->name);
+  const bool matrix = chip.family == tpu::Family::Matrix;
+  if (!matrix) {
+    TF_ASSIGN(auto report, run_pipeline(*m, compile.pipeline));
+  }
+  const double passes =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  Result<Simulation> done = matrix ? simulate_matrix_family(*m, chip, options, inputs)
+                                   : simulate_module(*m, chip, options, inputs);
+  if (!done.ok()) return done.take_errors();
+  Simulation& s = *done;
   s.compile_seconds += passes;
   s.random_inputs = random;
   s.sizes = sizes;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    s.inputs.push_back({m->main()->body.args[i]->name, inputs[i]});
-  return s;
+  for (size_t i = 0; i < inputs.size(); ++i) s.inputs.push_back({input_names[i], inputs[i]});
+  return done;
 }
 
 }  // namespace tenfold

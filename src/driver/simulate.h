@@ -12,12 +12,12 @@
 namespace tenfold {
 
 struct SimulateOptions {
-  CompileOptions compile;           // target "tpu:v5e" or "tpu:FILE"
-  std::string precision = "bf16";   // of f32 contractions: bf16, bf16x3, bf16x6
-  bool timing_only = false;         // no values
-  bool tile_clock = true;           // timing_only: loops in steady state are multiplied out
-  uint64_t seed = 0;                // of random inputs
-  bool advice = true;               // simulate changes that might pay
+  CompileOptions compile;          // target "tpu:v5e" or "tpu:FILE"
+  std::string precision = "bf16";  // of f32 contractions: bf16, bf16x3, bf16x6
+  bool timing_only = false;        // no values
+  bool tile_clock = true;          // timing_only: loops in steady state are multiplied out
+  uint64_t seed = 0;               // of random inputs
+  bool advice = true;              // simulate changes that might pay
 };
 
 struct Simulation {
@@ -26,18 +26,18 @@ struct Simulation {
     uint64_t cycles = 0;
     double flops = 0;
     uint64_t hbm_bytes = 0;
-    std::string bound_by;      // unit or cause that most of its cycles went to
-    double padding = 1;        // bytes kept for a byte of data, worst tensor
-    std::string padded;        // that tensor
+    std::string bound_by;  // unit or cause that most of its cycles went to
+    double padding = 1;    // bytes kept for a byte of data, worst tensor
+    std::string padded;    // that tensor
     double mxu_utilization = 0;
     double mxu_useful_share = 0;
-    double intensity = 0;      // flops for a byte of HBM
-    double roofline_share = 0; // of what the roofline allows at that intensity
-    std::string host_reason;   // not empty: on the host
+    double intensity = 0;       // flops for a byte of HBM
+    double roofline_share = 0;  // of what the roofline allows at that intensity
+    std::string host_reason;    // not empty: on the host
   };
   struct Advice {
     std::string text;
-    double gain = 1;        // times as fast
+    double gain = 1;         // times as fast
     bool simulated = false;  // else estimated
   };
   std::string chip;

@@ -42,7 +42,8 @@ Result<int> targets(bool json, const std::string& chip) {
     for (const auto& t : b->targets()) std::printf("  %s\n", t.c_str());
   }
   std::printf("tpu: simulated chips, for `tenfold simulate`\n");
-  for (const tpu::ChipFile& f : tpu::chip_files()) std::printf("  tpu:%s\n", std::string(f.name).c_str());
+  for (const tpu::ChipFile& f : tpu::chip_files())
+    std::printf("  tpu:%s\n", std::string(f.name).c_str());
   return kDone;
 }
 
@@ -79,9 +80,9 @@ void add_targets(CLI::App& program, Action& action) {
   auto chip = std::make_shared<std::string>();
   CLI::App* sub = program.add_subcommand("targets", "What this build can make code for");
   sub->add_flag("--json", *json, "One JSON object on standard output");
-  sub->add_option("--chip", *chip, "Print the chip file of NAME (or FILE), to start one of your own");
-  sub->callback(
-      [json, chip, &action] { action = [json, chip] { return targets(*json, *chip); }; });
+  sub->add_option("--chip", *chip,
+                  "Print the chip file of NAME (or FILE), to start one of your own");
+  sub->callback([json, chip, &action] { action = [json, chip] { return targets(*json, *chip); }; });
 }
 
 void add_version(CLI::App& program, Action& action) {

@@ -84,16 +84,19 @@ std::string amount(double v) {
 void print_report(const Simulation& s) {
   std::printf("%s: %.3f us, %llu cycles at %.0f MHz\n", s.chip.c_str(), s.microseconds,
               static_cast<unsigned long long>(s.cycles), s.clock_mhz);
-  std::printf("matrix units: %.1f %% of their peak, %.1f %% of that useful; HBM: %s bytes, %.1f %% of its bandwidth\n",
-              100 * s.mxu_utilization, 100 * s.mxu_useful_share,
-              amount(static_cast<double>(s.hbm_bytes)).c_str(), 100 * s.hbm_bandwidth_share);
+  std::printf(
+      "matrix units: %.1f %% of their peak, %.1f %% of that useful; HBM: %s bytes, %.1f %% of its "
+      "bandwidth\n",
+      100 * s.mxu_utilization, 100 * s.mxu_useful_share,
+      amount(static_cast<double>(s.hbm_bytes)).c_str(), 100 * s.hbm_bandwidth_share);
   std::printf("memory at the peak: HBM %.1f MiB, on the chip %.2f MiB\n\n",
               static_cast<double>(s.hbm_peak_bytes) / (1 << 20),
               static_cast<double>(s.onchip_peak_bytes) / (1 << 20));
   std::printf("%-36s %-24s %10s %6s %8s %8s %7s %8s %7s  %s\n", "node", "op", "cycles", "share",
               "flops", "hbm B", "mxu %", "flops/B", "roof %", "bound by");
   for (const auto& n : s.nodes) {
-    const double share = s.cycles ? 100 * static_cast<double>(n.cycles) / static_cast<double>(s.cycles) : 0;
+    const double share =
+        s.cycles ? 100 * static_cast<double>(n.cycles) / static_cast<double>(s.cycles) : 0;
     std::printf("%-36.36s %-24.24s %10llu %5.1f%% %8s %8s %7.1f %8.1f %7.1f  %s", n.name.c_str(),
                 n.op.c_str(), static_cast<unsigned long long>(n.cycles), share,
                 amount(n.flops).c_str(), amount(static_cast<double>(n.hbm_bytes)).c_str(),
@@ -103,30 +106,34 @@ void print_report(const Simulation& s) {
     std::printf("\n");
   }
   std::printf("\n%-8s", "unit");
-  const char* kCauses[] = {"compute", "weight_load", "weight_shift", "memory", "onchip_port",
-                           "dependency", "issue", "sync", "idle"};
+  const char* kCauses[] = {"compute",    "weight_load", "weight_shift", "memory", "onchip_port",
+                           "dependency", "issue",       "sync",         "idle"};
   for (const char* c : kCauses) std::printf(" %12s", c);
   std::printf("   (%% of the cycles)\n");
-  for (const char* u : {"mxu", "valu", "eup", "xlu", "vload", "vstore", "scalar", "dma", "ici", "host"}) {
+  for (const char* u :
+       {"mxu", "valu", "eup", "xlu", "vload", "vstore", "scalar", "dma", "ici", "host"}) {
     auto it = s.units.find(u);
     if (it == s.units.end()) continue;
     std::printf("%-8s", u);
     for (const char* c : kCauses) {
       auto v = it->second.find(c);
-      std::printf(" %12.1f", v == it->second.end() || !s.cycles
-                                 ? 0.0
-                                 : 100 * static_cast<double>(v->second) / static_cast<double>(s.cycles));
+      std::printf(" %12.1f",
+                  v == it->second.end() || !s.cycles
+                      ? 0.0
+                      : 100 * static_cast<double>(v->second) / static_cast<double>(s.cycles));
     }
     std::printf("\n");
   }
   if (!s.advice.empty()) std::printf("\nwhat would help most:\n");
   for (const auto& a : s.advice)
-    std::printf("  %.2fx %s: %s\n", a.gain, a.simulated ? "(simulated)" : "(estimated)", a.text.c_str());
+    std::printf("  %.2fx %s: %s\n", a.gain, a.simulated ? "(simulated)" : "(estimated)",
+                a.text.c_str());
   for (const auto& o : s.outputs)
-    std::printf("\n%s: %s %s  sha256 %s", o.name.c_str(), std::string(name(o.value.dtype())).c_str(),
-                dims_text(o.value.dims()).c_str(), o.value.sha256().substr(0, 16).c_str());
-  std::printf("%scompiled in %.3f s, simulated in %.3f s of CPU time\n", s.outputs.empty() ? "\n" : "\n\n",
-              s.compile_seconds, s.cpu_seconds);
+    std::printf("\n%s: %s %s  sha256 %s", o.name.c_str(),
+                std::string(name(o.value.dtype())).c_str(), dims_text(o.value.dims()).c_str(),
+                o.value.sha256().substr(0, 16).c_str());
+  std::printf("%scompiled in %.3f s, simulated in %.3f s of CPU time\n",
+              s.outputs.empty() ? "\n" : "\n\n", s.compile_seconds, s.cpu_seconds);
 }
 
 Result<int> run(Simulate c) {
@@ -139,7 +146,10 @@ Result<int> run(Simulate c) {
   o.seed = c.common.seed;
   o.advice = !c.no_advice;
   if (c.mode == "tile" && !c.timing_only)
-    return Error{"sim-mode", "the tile clock computes no values; add --timing-only, or take --mode bundle", {"--mode"}, {}};
+    return Error{"sim-mode",
+                 "the tile clock computes no values; add --timing-only, or take --mode bundle",
+                 {"--mode"},
+                 {}};
   std::vector<NamedLiteral> given;
   if (!c.inputs.empty()) {
     TF_ASSIGN(given, read_inputs(c.inputs));
@@ -159,12 +169,15 @@ Result<int> run(Simulate c) {
   if (!c.output_dir.empty()) {
     std::error_code ec;
     std::filesystem::create_directories(c.output_dir, ec);
-    if (ec) return Error{"file-write", "cannot make the folder: " + ec.message(), {c.output_dir}, {}};
+    if (ec)
+      return Error{"file-write", "cannot make the folder: " + ec.message(), {c.output_dir}, {}};
     for (const auto& out : s.outputs)
       TF_TRY(write_npy_file(join_path(c.output_dir, safe_file_name(out.name) + ".npy"), out.value));
   }
   if (c.common.json)
-    std::printf("%s\n", to_json(s, c).dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::printf(
+        "%s\n",
+        to_json(s, c).dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   else
     print_report(s);
   if (c.code) std::fprintf(stderr, "%s", s.code_report.c_str());
@@ -177,7 +190,8 @@ void add_simulate(CLI::App& program, Action& action) {
   auto c = std::make_shared<Simulate>();
   CLI::App* sub = program.add_subcommand("simulate", "Run and time a model on a simulated chip");
   sub->add_option("MODEL", c->model, "ONNX or StableHLO file")->required();
-  sub->add_option("--target", c->common.target, "tpu:v1 ... tpu:7x, tpu:edge, or tpu:FILE with a chip file")
+  sub->add_option("--target", c->common.target,
+                  "tpu:v1 ... tpu:7x, tpu:edge, or tpu:FILE with a chip file")
       ->default_val("tpu:v5e");
   sub->add_flag("--timing-only", c->timing_only, "Cycles alone: no values, no inputs needed");
   sub->add_option("--mode", c->mode,
@@ -187,7 +201,8 @@ void add_simulate(CLI::App& program, Action& action) {
       ->check(CLI::IsMember({"bf16", "bf16x3", "bf16x6"}))
       ->capture_default_str();
   sub->add_option("-O", c->common.opt_level, "Optimisation level, 0 to 3")->check(CLI::Range(0, 3));
-  sub->add_option("--shape", c->common.shapes, "Fixed size of an input, NAME=1,128; may be repeated")
+  sub->add_option("--shape", c->common.shapes,
+                  "Fixed size of an input, NAME=1,128; may be repeated")
       ->allow_extra_args(false);
   sub->add_option("--disable-pass", c->common.disabled, "Leave a graph pass out; may be repeated")
       ->allow_extra_args(false);

@@ -38,10 +38,12 @@ Coord Vectorizer::Impl::coord(const Expr& e, const Sx& origin) {
         continue;
       }
     }
-    if (sublane && loop::uses(term, sublane)) refuse("an index is not linear", sublane, Role::Sublane);
+    if (sublane && loop::uses(term, sublane))
+      refuse("an index is not linear", sublane, Role::Sublane);
     if (lane && loop::uses(term, lane)) refuse("an index is not linear", lane, Role::Lane);
-    if (varies(term)) refuse("an index depends on data of vector registers", sublane ? sublane : lane,
-                             sublane ? Role::Sublane : Role::Lane);
+    if (varies(term))
+      refuse("an index depends on data of vector registers", sublane ? sublane : lane,
+             sublane ? Role::Sublane : Role::Lane);
     if (refusal) return r;
     r.base = r.base + scalar(term) * k;
   }
@@ -144,7 +146,8 @@ Val Vectorizer::Impl::load_rows(const Place& p, const Address& a, const Sx& ct_i
   const Layout& l = p.layout;
   const DType t = l.dtype;
   const int64_t pack = l.pack;
-  const Sx ct = guard_depth || !ct_in.is_const() ? ct_in : std::min<int64_t>(ct_in.c, l.col_tiles - 1);
+  const Sx ct =
+      guard_depth || !ct_in.is_const() ? ct_in : std::min<int64_t>(ct_in.c, l.col_tiles - 1);
   Val r;
   r.kind = Val::Kind::Vec;
   r.dtype = t;
@@ -156,7 +159,8 @@ Val Vectorizer::Impl::load_rows(const Place& p, const Address& a, const Sx& ct_i
   const bool linear_rows = pack == 1 && l.col_tiles == 1;  // rows follow each other in memory
   if (!ks) {
     const int64_t tile_height = kSublanes * pack;
-    const Sx tile = floor_div(b, a.row.base, tile_height), in = floor_mod(b, a.row.base, tile_height);
+    const Sx tile = floor_div(b, a.row.base, tile_height),
+             in = floor_mod(b, a.row.base, tile_height);
     const Sx word_row = pack == 1 ? in : floor_mod(b, in, kSublanes);
     const Sx part = pack == 1 ? Sx(0) : floor_div(b, in, kSublanes);
     Sx at = tile_row(p, a.outer, tile, ct) + word_row;
@@ -172,8 +176,8 @@ Val Vectorizer::Impl::load_rows(const Place& p, const Address& a, const Sx& ct_i
     }
     for (size_t u = 0; u < units; ++u) {
       const Sx row = at + stride * static_cast<int64_t>(u) * kSublanes;
-      r.v.push_back(extract(
-          t, b.load_stride(p.region, to_arg(b, row), static_cast<int>(stride)), part));
+      r.v.push_back(
+          extract(t, b.load_stride(p.region, to_arg(b, row), static_cast<int>(stride)), part));
     }
     return r;
   }
@@ -188,7 +192,8 @@ Val Vectorizer::Impl::load_rows(const Place& p, const Address& a, const Sx& ct_i
         const Sx tile = floor_div(b, first, pack);
         std::vector<Vector> words;
         for (size_t k = 0; k * static_cast<size_t>(pack) < units; ++k)
-          words.push_back(b.load(p.region, to_arg(b, tile_row(p, a.outer, tile + static_cast<int64_t>(k), ct))));
+          words.push_back(b.load(
+              p.region, to_arg(b, tile_row(p, a.outer, tile + static_cast<int64_t>(k), ct))));
         r.kind = Val::Kind::Packed;
         r.v = words;
         return r;
@@ -216,9 +221,9 @@ Val Vectorizer::Impl::load_rows(const Place& p, const Address& a, const Sx& ct_i
   for (size_t u = 0; u < units; ++u) {
     const Sx base = a.row.base + static_cast<int64_t>(u) * kSublanes * ks;
     const Sx first = floor_div(b, base, kSublanes), off = floor_mod(b, base, kSublanes);
-    const Vector step = ks == 1 ? b.vec(Op::VSublane)
-                                : b.vec(Op::VMulI, b.vec(Op::VSublane),
-                                        x.splat_bits(static_cast<uint32_t>(ks)));
+    const Vector step =
+        ks == 1 ? b.vec(Op::VSublane)
+                : b.vec(Op::VMulI, b.vec(Op::VSublane), x.splat_bits(static_cast<uint32_t>(ks)));
     const Vector row = b.vec(Op::VAddI, step, x.splat(off));
     const Vector which = b.vec(Op::VShr, row, x.splat_bits(3));
     Vector sum{};
@@ -229,7 +234,8 @@ Val Vectorizer::Impl::load_rows(const Place& p, const Address& a, const Sx& ct_i
         sum = got;
         continue;
       }
-      sum = b.vec(Op::VSel, b.msk(Op::VEqI, which, x.splat_bits(static_cast<uint32_t>(j))), got, sum);
+      sum =
+          b.vec(Op::VSel, b.msk(Op::VEqI, which, x.splat_bits(static_cast<uint32_t>(j))), got, sum);
     }
     r.v.push_back(sum);
   }
@@ -261,7 +267,8 @@ Val Vectorizer::Impl::transposed(const Place& p, const Address& a) {
   }
   b.emit(Op::XTransGo);
   for (size_t u = 0; u < units; ++u)
-    r.v.push_back(b.vec(Op::XTransPop, static_cast<int>(off_col.c / kSublanes + static_cast<int64_t>(u))));
+    r.v.push_back(
+        b.vec(Op::XTransPop, static_cast<int>(off_col.c / kSublanes + static_cast<int64_t>(u))));
   return r;
 }
 
@@ -281,8 +288,7 @@ Val Vectorizer::Impl::load(const Place& p, const std::vector<Expr>& index) {
     m.kind = Val::Kind::Mask;
     m.dtype = DType::Bool;
     const size_t n = std::min(tenfold::tpu::units(v), units);
-    for (size_t u = 0; u < n; ++u)
-      m.m.push_back(b.msk(Op::VNeI, x.vec(v, u), x.splat_bits(0)));
+    for (size_t u = 0; u < n; ++u) m.m.push_back(b.msk(Op::VNeI, x.vec(v, u), x.splat_bits(0)));
     return m;
   };
   if (a.row.kl) {
@@ -303,8 +309,8 @@ Val Vectorizer::Impl::load(const Place& p, const std::vector<Expr>& index) {
   if (a.col.kl == 1) {
     if (off.is_const() && off.c == 0) return finish(load_rows(p, a, lane_tile(q)));
     const Val lo = load_rows(p, a, lane_tile(q));
-    const bool one = last == 0 || (off.is_const() && q.is_const() &&
-                                   off.c + axes.at(lane).extent <= kLanes);
+    const bool one =
+        last == 0 || (off.is_const() && q.is_const() && off.c + axes.at(lane).extent <= kLanes);
     const Val hi = one ? lo : load_rows(p, a, clamp(q + 1, last));
     if (refusal) return x.constant(r.dtype, 0, 0);
     const Mask low = x.lanes_below(Sx(kLanes) - off);
@@ -317,7 +323,8 @@ Val Vectorizer::Impl::load(const Place& p, const std::vector<Expr>& index) {
     return finish(r);
   }
   if (a.col.ks) {
-    if (a.col.ks != 1 || a.row.ks || a.outer_step || !(off.is_const() ? off.c % kSublanes == 0 : off.terms_divide(8))) {
+    if (a.col.ks != 1 || a.row.ks || a.outer_step ||
+        !(off.is_const() ? off.c % kSublanes == 0 : off.terms_divide(8))) {
       refuse("the last dimension moves with the sublanes", sublane, Role::Sublane);
       return x.constant(r.dtype, 0, 0);
     }
@@ -349,7 +356,9 @@ Val Vectorizer::Impl::load_word(const Place& p, const std::vector<Expr>& index) 
   r.dtype = p.layout.dtype;
   const Address a = address(p, index);
   if (!a.ok) return r;
-  const VarDef* guilty = a.col.kl ? lane : (a.row.ks || a.outer_step || a.col.ks) ? sublane : nullptr;
+  const VarDef* guilty = a.col.kl                                 ? lane
+                         : (a.row.ks || a.outer_step || a.col.ks) ? sublane
+                                                                  : nullptr;
   if (guilty || a.row.kl) {
     refuse("64-bit integers are read as indices only", guilty ? guilty : lane,
            guilty == sublane ? Role::Sublane : Role::Lane);
@@ -398,8 +407,8 @@ void Vectorizer::Impl::store_word_part(const Place& p, const Sx& outer, const Sx
   Vector raw = v;
   if (l.dtype == DType::BF16) raw = b.vec(Op::VShr, v, x.splat_bits(16));
   raw = b.vec(Op::VAnd, raw, x.splat_bits((1u << bits) - 1));
-  const Vector word = b.vec(Op::VOr, b.vec(Op::VAnd, old, b.vec(Op::VNot, field)),
-                            b.vec(Op::VShl, raw, shift));
+  const Vector word =
+      b.vec(Op::VOr, b.vec(Op::VAnd, old, b.vec(Op::VNot, field)), b.vec(Op::VShl, raw, shift));
   b.store_mask(p.region, at, word, *both(x.rows_below(1), m));
 }
 
@@ -421,7 +430,8 @@ void Vectorizer::Impl::store_to(const Place& p, const std::vector<Expr>& index, 
       return store_lanes(p, a, q, v, masks);
     }
     if (l.pack > 1 && !a.row.ks && l.rows != 1)
-      return refuse("a row of narrow values is written from the middle of a register", lane, Role::Lane);
+      return refuse("a row of narrow values is written from the middle of a register", lane,
+                    Role::Lane);
     // Two tiles, each the lanes that fall into it.
     const Sx n = axis.ragged ? Sx(axis.extent) - axis.first : Sx(kLanes);
     Val turned;
@@ -446,7 +456,8 @@ void Vectorizer::Impl::store_to(const Place& p, const std::vector<Expr>& index, 
     for (size_t u = 0; u < units; ++u) {
       const Sx col = a.col.base + static_cast<int64_t>(u) * kSublanes;
       const Sx at = floor_mod(b, col, kLanes), tile = floor_div(b, col, kLanes);
-      const int64_t rows = std::min<int64_t>(kSublanes, rows_now - static_cast<int64_t>(u) * kSublanes);
+      const int64_t rows =
+          std::min<int64_t>(kSublanes, rows_now - static_cast<int64_t>(u) * kSublanes);
       const Vector target = b.vec(Op::VAddI, b.vec(Op::VSublane), x.splat(at));
       const Mask diagonal = b.msk(Op::VEqI, b.vec(Op::VLane), target);
       Vector line = b.vec(Op::VSel, diagonal, x.vec(v, u), x.splat_bits(0));
@@ -458,13 +469,15 @@ void Vectorizer::Impl::store_to(const Place& p, const std::vector<Expr>& index, 
                         Sx(static_cast<int64_t>(u) * kSublanes);
         m = all_of(m, x.lanes_below(at + left));
       }
-      if (!conditions.empty()) return refuse("rows become columns under a condition", sublane, Role::Sublane);
+      if (!conditions.empty())
+        return refuse("rows become columns under a condition", sublane, Role::Sublane);
       store_word_part(p, a.outer, a.row.base, tile, line, m);
     }
     return;
   }
   std::vector<Mask> masks;
-  if (l.cols > 1) masks.push_back(all_of(x.lanes_below(off + 1), b.msk(Op::MNot, x.lanes_below(off))));
+  if (l.cols > 1)
+    masks.push_back(all_of(x.lanes_below(off + 1), b.msk(Op::MNot, x.lanes_below(off))));
   store_lanes(p, a, q, v, masks);
 }
 
@@ -481,17 +494,20 @@ void Vectorizer::Impl::store_lanes(const Place& p, const Address& a, const Sx& c
   };
   if (!a.row.ks && !a.outer_step)
     return store_word_part(p, a.outer, a.row.base, ct, x.vec(v, 0), both(lanes, condition(0)));
-  if (a.row.ks && a.outer_step) return refuse("two dimensions move with the sublanes", sublane, Role::Sublane);
+  if (a.row.ks && a.outer_step)
+    return refuse("two dimensions move with the sublanes", sublane, Role::Sublane);
   const Axis& axis = axes.at(sublane);
   if (a.outer_step) {
     if (pack_n != 1 && l.rows != 1)
-      return refuse("narrow rows of several outer dimensions are written at once", sublane, Role::Sublane);
+      return refuse("narrow rows of several outer dimensions are written at once", sublane,
+                    Role::Sublane);
     const int64_t stride = a.outer_step * l.row_tiles * l.col_tiles * kTileRows;
     const int64_t height = kSublanes * pack_n;
     const Sx at = tile_row(p, a.outer, floor_div(b, a.row.base, height), ct) +
                   (pack_n == 1 ? floor_mod(b, a.row.base, height) : Sx(0));
     for (size_t u = 0; u < units; ++u) {
-      const int64_t rows = std::min<int64_t>(kSublanes, rows_now - static_cast<int64_t>(u) * kSublanes);
+      const int64_t rows =
+          std::min<int64_t>(kSublanes, rows_now - static_cast<int64_t>(u) * kSublanes);
       const std::vector<Vector> parts(static_cast<size_t>(pack_n), x.vec(v, u));
       const Vector word = pack_n == 1 ? parts[0] : Vector{};
       const Sx row = at + stride * static_cast<int64_t>(u) * kSublanes;
@@ -515,7 +531,8 @@ void Vectorizer::Impl::store_lanes(const Place& p, const Address& a, const Sx& c
   const bool reaches_end = own || a.row.base.c + axis.extent >= l.rows;
   if (a.row.ks != 1) {
     // Rows apart: one by one.
-    if (pack_n != 1 || a.row.ks < 1) return refuse("rows are written in steps", sublane, Role::Sublane);
+    if (pack_n != 1 || a.row.ks < 1)
+      return refuse("rows are written in steps", sublane, Role::Sublane);
   }
   const Sx off = floor_mod(b, a.row.base, kSublanes * pack_n);
   const bool aligned = a.row.ks == 1 && off.is_const() && off.c == 0;
@@ -523,7 +540,8 @@ void Vectorizer::Impl::store_lanes(const Place& p, const Address& a, const Sx& c
     if (pack_n != 1 || condition(0) || (axis.ragged && rows_now % kSublanes == 0))
       return refuse("rows are written from the middle of a tile", sublane, Role::Sublane);
     for (size_t u = 0; u < units; ++u) {
-      const int64_t rows = std::min<int64_t>(kSublanes, rows_now - static_cast<int64_t>(u) * kSublanes);
+      const int64_t rows =
+          std::min<int64_t>(kSublanes, rows_now - static_cast<int64_t>(u) * kSublanes);
       const Vector word = x.vec(v, u);
       if (l.col_tiles == 1 && a.row.ks == 1) {
         const Sx at = p.base + a.outer * (l.row_tiles * kTileRows) + a.row.base +
@@ -550,11 +568,12 @@ void Vectorizer::Impl::store_lanes(const Place& p, const Address& a, const Sx& c
     // Which rows of this tile are the loop's.
     const int64_t begin = static_cast<int64_t>(k * pk) * kSublanes;
     const int64_t rows = std::min<int64_t>(kSublanes * pack_n, rows_now - begin);
-    const bool some_rows = (rows < kSublanes * pack_n ||
-                            (axis.ragged && rows_now % (kSublanes * pack_n) == 0)) &&
-                           !reaches_end;
+    const bool some_rows =
+        (rows < kSublanes * pack_n || (axis.ragged && rows_now % (kSublanes * pack_n) == 0)) &&
+        !reaches_end;
     bool conditional = false;
-    for (size_t u = k * pk; u < std::min(units, (k + 1) * pk); ++u) conditional |= condition(u).has_value();
+    for (size_t u = k * pk; u < std::min(units, (k + 1) * pk); ++u)
+      conditional |= condition(u).has_value();
     if (pack_n == 1) {
       std::optional<Mask> m = both(lanes, condition(k));
       if (some_rows) m = both(m, x.rows_below(Sx(axis.extent) - axis.first - Sx(begin)));
@@ -579,7 +598,8 @@ void Vectorizer::Impl::store_lanes(const Place& p, const Address& a, const Sx& c
         }
         std::optional<Mask> m = condition(u);
         if (some_rows)
-          m = both(m, x.rows_below(Sx(axis.extent) - axis.first - Sx(static_cast<int64_t>(u) * kSublanes)));
+          m = both(m, x.rows_below(Sx(axis.extent) - axis.first -
+                                   Sx(static_cast<int64_t>(u) * kSublanes)));
         parts.push_back(m ? b.vec(Op::VSel, *m, x.vec(v, u), was) : x.vec(v, u));
       }
       word = x.pack(l.dtype, parts);
@@ -591,7 +611,8 @@ void Vectorizer::Impl::store_lanes(const Place& p, const Address& a, const Sx& c
   }
 }
 
-// --- workspaces: 32-bit lanes, a copy for each unit of the sublane loop they were made in ----------
+// --- workspaces: 32-bit lanes, a copy for each unit of the sublane loop they were made in
+// ----------
 
 Val Vectorizer::Impl::load_scratch(const Scratch& s, const std::vector<Expr>& index) {
   Val r;
@@ -609,7 +630,9 @@ Val Vectorizer::Impl::load_scratch(const Scratch& s, const std::vector<Expr>& in
   }
   const size_t n = s.by_unit ? units : 1;
   for (size_t u = 0; u < n; ++u) {
-    const Sx row = Sx(s.row) + ((flat * s.col_tiles + q) * static_cast<int64_t>(n) + static_cast<int64_t>(u)) * kTileRows;
+    const Sx row =
+        Sx(s.row) +
+        ((flat * s.col_tiles + q) * static_cast<int64_t>(n) + static_cast<int64_t>(u)) * kTileRows;
     Vector v = b.load(scratch_region, to_arg(b, row));
     if (!c.kl) v = b.vec(Op::XBcastLane, v, to_arg(b, off));
     r.v.push_back(v);
@@ -624,7 +647,8 @@ Val Vectorizer::Impl::load_scratch(const Scratch& s, const std::vector<Expr>& in
   return r;
 }
 
-void Vectorizer::Impl::store_scratch(const Scratch& s, const std::vector<Expr>& index, const Val& v) {
+void Vectorizer::Impl::store_scratch(const Scratch& s, const std::vector<Expr>& index,
+                                     const Val& v) {
   Sx flat = 0;
   for (size_t d = 0; d + 1 < index.size(); ++d) flat = flat * s.dims[d] + scalar(index[d]);
   const Coord c = coord(index.back(), 0);
@@ -635,7 +659,9 @@ void Vectorizer::Impl::store_scratch(const Scratch& s, const std::vector<Expr>& 
     return refuse("a workspace is written out of step", lane, Role::Lane);
   const size_t n = s.by_unit ? units : 1;
   for (size_t u = 0; u < n; ++u) {
-    const Sx row = Sx(s.row) + ((flat * s.col_tiles + q) * static_cast<int64_t>(n) + static_cast<int64_t>(u)) * kTileRows;
+    const Sx row =
+        Sx(s.row) +
+        ((flat * s.col_tiles + q) * static_cast<int64_t>(n) + static_cast<int64_t>(u)) * kTileRows;
     std::optional<Mask> m;
     if (!c.kl) m = all_of(x.lanes_below(off + 1), b.msk(Op::MNot, x.lanes_below(off)));
     if (!conditions.empty()) m = both(m, conditions[conditions.size() == 1 ? 0 : u]);

@@ -17,9 +17,9 @@ namespace {
 
 using GraphOp = tenfold::Op;
 
-// VMEM, in rows: a margin that ragged loads may touch, the register allocator's spills, tensors that
-// stay between kernels, and two staging areas that kernels take in turn so that one can fill while
-// the other is worked on.
+// VMEM, in rows: a margin that ragged loads may touch, the register allocator's spills, tensors
+// that stay between kernels, and two staging areas that kernels take in turn so that one can fill
+// while the other is worked on.
 struct VmemMap {
   int64_t margin = 512, spill = 1024;
   int64_t resident = 0, resident_rows = 0;
@@ -186,7 +186,8 @@ class ChipCompiler {
       if (g.members.count(op.get())) members.push_back(op.get());
     const GraphOp& what = g.hero ? *g.hero : *g.root;
     info.name = node_name(what);
-    if (members.size() > 1 && node_name(*g.root) != info.name) info.name += " .. " + node_name(*g.root);
+    if (members.size() > 1 && node_name(*g.root) != info.name)
+      info.name += " .. " + node_name(*g.root);
     info.op = std::string(what.def->name);
     info.host_reason = reason;
     info.flops = n.flops;
@@ -194,11 +195,12 @@ class ChipCompiler {
     for (const GraphOp* op : members)
       if (op->def->kind == OpKind::Elementwise || op->def->kind == OpKind::Reduce ||
           op->def->kind == OpKind::Opaque)
-        info.flops += static_cast<double>(
-            real_bytes(op->operand()->type) / byte_size(op->operand()->type.dtype));
+        info.flops += static_cast<double>(real_bytes(op->operand()->type) /
+                                          byte_size(op->operand()->type.dtype));
     for (const Param& p : n.params) {
       info.data_bytes += static_cast<double>(real_bytes(p.value->type));
-      const Layout l = layout_of(p.value->type.dtype, p.value->type.static_shape(), p.value->type.rank() == 1);
+      const Layout l =
+          layout_of(p.value->type.dtype, p.value->type.static_shape(), p.value->type.rank() == 1);
       if (l.bytes() > 4 * kTileBytes && l.padding() > info.padding) {
         info.padding = l.padding();
         info.worst = p.value->name.empty() ? p.value->type.str() : p.value->name;
@@ -302,15 +304,19 @@ class ChipCompiler {
     });
     for (size_t i = 0; i < large.size() && i < 8 && values_[large[i]].hbm.bytes > 0; ++i) {
       const ValueState& s = values_[large[i]];
-      out_.memory_plan.push_back(
-          (large[i]->name.empty() ? "a value" : "`" + large[i]->name + "`") + " " +
-          large[i]->type.str() + ": " + std::to_string(s.layout.bytes() >> 20) + " MiB" +
-          (s.input ? " (argument)" : s.constant ? " (constant)" : s.output ? " (result)" : ""));
+      out_.memory_plan.push_back((large[i]->name.empty() ? "a value" : "`" + large[i]->name + "`") +
+                                 " " + large[i]->type.str() + ": " +
+                                 std::to_string(s.layout.bytes() >> 20) + " MiB" +
+                                 (s.input      ? " (argument)"
+                                  : s.constant ? " (constant)"
+                                  : s.output   ? " (result)"
+                                               : ""));
     }
     if (out_.hbm_bytes > chip_.hbm_bytes) {
       Error e{"tpu-memory",
-              "the model needs " + std::to_string(out_.hbm_bytes >> 20) + " MiB of HBM at its peak, " +
-                  chip_.name + " has " + std::to_string(chip_.hbm_bytes >> 20) +
+              "the model needs " + std::to_string(out_.hbm_bytes >> 20) +
+                  " MiB of HBM at its peak, " + chip_.name + " has " +
+                  std::to_string(chip_.hbm_bytes >> 20) +
                   " MiB; take a smaller batch, narrower types or a larger chip",
               {module_.source},
               {}};
@@ -324,9 +330,12 @@ class ChipCompiler {
       if (s.input) out_.inputs.push_back(t);
       if (s.constant) out_.constants.push_back(t);
       if (s.output && !s.input && !s.constant && !s.host_defines) out_.outputs.push_back(t);
-      const char* kind = s.input ? "argument" : s.constant ? "constant" : s.output ? "result" : "value";
-      out_.program.regions.push_back({v->name.empty() ? kind : v->name, t.row,
-                                      static_cast<uint32_t>(s.layout.mem_rows())});
+      const char* kind = s.input      ? "argument"
+                         : s.constant ? "constant"
+                         : s.output   ? "result"
+                                      : "value";
+      out_.program.regions.push_back(
+          {v->name.empty() ? kind : v->name, t.row, static_cast<uint32_t>(s.layout.mem_rows())});
     }
     return ok_status();
   }
@@ -341,7 +350,8 @@ class ChipCompiler {
     return h;
   }
 
-  // --- kernels -------------------------------------------------------------------------------------
+  // --- kernels
+  // -------------------------------------------------------------------------------------
 
   Result<StagedKernel> stage(size_t step) {
     StagedKernel k;
@@ -431,7 +441,8 @@ class ChipCompiler {
         step.bytes_from_host += static_cast<uint64_t>(real_bytes(v->type));
       }
     }
-    out_.program.add_bundle(std::array{make(Op::Host, Imm{static_cast<int32_t>(out_.program.host_steps.size())})});
+    out_.program.add_bundle(
+        std::array{make(Op::Host, Imm{static_cast<int32_t>(out_.program.host_steps.size())})});
     out_.program.host_steps.push_back(std::move(step));
   }
 

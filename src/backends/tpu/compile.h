@@ -2,7 +2,8 @@
 //
 //   plan       which ops run together as a kernel of the chip, which on the host and why
 //   memory     every value in HBM or on the chip for its lifetime
-//   kernels    copies in blocks under the arithmetic, weights of the next kernel while this one runs
+//   kernels    copies in blocks under the arithmetic, weights of the next kernel while this one
+//   runs
 //
 // The program is one stream of bundles; work of the host stands in it as steps.
 #pragma once
@@ -37,10 +38,10 @@ struct NodeInfo {
   std::string name;  // the user's own
   std::string op;    // of the graph
   double flops = 0;
-  double useful_macs = 0;  // of the matrix unit
-  double data_bytes = 0;   // operands and results once, without padding
-  double padding = 1;      // worst of its tensors: bytes kept for a byte of data
-  std::string worst;       // that tensor
+  double useful_macs = 0;   // of the matrix unit
+  double data_bytes = 0;    // operands and results once, without padding
+  double padding = 1;       // worst of its tensors: bytes kept for a byte of data
+  std::string worst;        // that tensor
   std::string host_reason;  // not empty: runs on the host
 };
 
@@ -58,13 +59,13 @@ struct ChipProgram {
   std::vector<NodeInfo> nodes;
   std::vector<HbmTensor> inputs, constants, outputs;  // those the chip touches
   std::vector<code::CompileReport> kernels;           // as program.kernels
-  int64_t hbm_bytes = 0;     // peak
-  int64_t onchip_bytes = 0;  // peak of VMEM as planned
+  int64_t hbm_bytes = 0;                              // peak
+  int64_t onchip_bytes = 0;                           // peak of VMEM as planned
   std::vector<std::string> memory_plan;  // the largest things at the peak, for messages
 };
 
 // `m` has been through the graph pipeline and outlives the result. Errors: tpu-memory (with the
-// plan and the peak), tpu-shape (an input's size is open), tpu-spill.
+// plan and the peak), tpu-spill.
 Result<ChipProgram> compile_chip(const Module& m, const Chip& chip, const TpuOptions& options);
 
 }  // namespace tenfold::tpu

@@ -18,14 +18,13 @@ using loop::VarDef;
 
 namespace {
 
-bool is_zero(const Expr& e) {
-  return e->kind == ExprNode::Kind::Const && e->i == 0 && e->f == 0;
-}
+bool is_zero(const Expr& e) { return e->kind == ExprNode::Kind::Const && e->i == 0 && e->f == 0; }
 
 // A widening conversion of data, or a guard with zero around one: the data itself.
 Expr factor(const Expr& e) {
   if (e->kind == ExprNode::Kind::Cast && pack_of(e->args[0]->dtype) &&
-      bit_width(e->args[0]->dtype) <= bit_width(e->dtype) && is_float(e->dtype) == is_float(e->args[0]->dtype))
+      bit_width(e->args[0]->dtype) <= bit_width(e->dtype) &&
+      is_float(e->dtype) == is_float(e->args[0]->dtype))
     return factor(e->args[0]);
   return e;
 }
@@ -126,8 +125,11 @@ std::optional<Contraction> find_contraction(const loop::Kernel& kernel) {
     return e->kind == ExprNode::Kind::Load && e->buffer == c.acc;
   };
   if (sum->kind != ExprNode::Kind::Op || sum->prim != Prim::Add) return std::nullopt;
-  const Expr product = is_acc(sum->args[0]) ? sum->args[1] : is_acc(sum->args[1]) ? sum->args[0] : nullptr;
-  if (!product || product->kind != ExprNode::Kind::Op || product->prim != Prim::Mul) return std::nullopt;
+  const Expr product = is_acc(sum->args[0])   ? sum->args[1]
+                       : is_acc(sum->args[1]) ? sum->args[0]
+                                              : nullptr;
+  if (!product || product->kind != ExprNode::Kind::Op || product->prim != Prim::Mul)
+    return std::nullopt;
   const bool floats = c.acc->dtype == DType::F32, ints = c.acc->dtype == DType::I32;
   if (!floats && !ints) return std::nullopt;
   for (int swap = 0; swap < 2; ++swap) {
@@ -199,7 +201,8 @@ Roles contraction_roles(const Contraction& c) {
   return r;
 }
 
-// --- emission --------------------------------------------------------------------------------------
+// --- emission
+// --------------------------------------------------------------------------------------
 
 namespace {
 
@@ -243,15 +246,18 @@ class ContractionEmitter {
     if (i == loops.size()) return f();
     const Stmt* l = loops[i];
     const Span s = span_of(l, extent_of(*l));
-    loop(s.count, [&](const Sx& t) {
-      Axis a;
-      a.first = s.first + t;
-      a.local = t;
-      a.extent = extent_of(*l);
-      v_.axes[l->var.get()] = a;
-      v_.memo.clear();
-      repeat(loops, i + 1, f);
-    }, l->var->name.c_str());
+    loop(
+        s.count,
+        [&](const Sx& t) {
+          Axis a;
+          a.first = s.first + t;
+          a.local = t;
+          a.extent = extent_of(*l);
+          v_.axes[l->var.get()] = a;
+          v_.memo.clear();
+          repeat(loops, i + 1, f);
+        },
+        l->var->name.c_str());
   }
   void set_axis(const Stmt* l, Role role, const Sx& first, const Sx& local, bool ragged) {
     Axis a;
@@ -325,9 +331,11 @@ class ContractionEmitter {
     r.kind = Val::Kind::Vec;
     r.dtype = val.dtype;
     for (size_t u = 0; u < units; ++u) {
-      const Mask m = lanes ? v_.x.lanes_below(left) : v_.x.rows_below(left - Sx(static_cast<int64_t>(u) * kSublanes));
+      const Mask m = lanes ? v_.x.lanes_below(left)
+                           : v_.x.rows_below(left - Sx(static_cast<int64_t>(u) * kSublanes));
       const size_t have = tenfold::tpu::units(val);
-      r.v.push_back(b_.vec(Op::VSel, m, v_.x.vec(val, have == 1 ? 0 : std::min(u, have - 1)), v_.x.splat_bits(0)));
+      r.v.push_back(b_.vec(Op::VSel, m, v_.x.vec(val, have == 1 ? 0 : std::min(u, have - 1)),
+                           v_.x.splat_bits(0)));
     }
     return r;
   }
@@ -431,7 +439,8 @@ class ContractionEmitter {
     const int64_t rest = whole ? 0 : m_extent_ % rows_;
     repeat(c_.reuse, 0, [&] {
       Sx index = 0;
-      for (const Stmt* l : c_.reuse) index = index * span_of(l, extent_of(*l)).count + v_.axes.at(l->var.get()).local;
+      for (const Stmt* l : c_.reuse)
+        index = index * span_of(l, extent_of(*l)).count + v_.axes.at(l->var.get()).local;
       const Sx unit0 = index * units_;
       const int64_t step = rows_ / kSublanes;
       if (!c_.m) return f(0, unit0, 1);

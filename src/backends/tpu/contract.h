@@ -22,13 +22,13 @@ struct Contraction {
   const loop::Stmt* m = nullptr;  // null: a single row
   const loop::Stmt* n = nullptr;
   const loop::Stmt* k = nullptr;
-  std::vector<const loop::Stmt*> batch;    // outer loops of both factors, outermost first
-  std::vector<const loop::Stmt*> reuse;    // outer loops without the right factor, m apart
-  std::vector<const loop::Stmt*> taps;     // other summed loops
-  loop::Expr lhs, rhs;                     // at the type of the data
+  std::vector<const loop::Stmt*> batch;  // outer loops of both factors, outermost first
+  std::vector<const loop::Stmt*> reuse;  // outer loops without the right factor, m apart
+  std::vector<const loop::Stmt*> taps;   // other summed loops
+  loop::Expr lhs, rhs;                   // at the type of the data
   loop::Buffer acc;
-  bool transposed = false;  // the right factor's rows are n, its lanes k
-  DType type = DType::BF16;  // of the factors: BF16, F32 or I8
+  bool transposed = false;                  // the right factor's rows are n, its lanes k
+  DType type = DType::BF16;                 // of the factors: BF16, F32 or I8
   std::vector<const loop::Stmt*> prologue;  // lets and allocations of the iteration before the sum
   std::vector<const loop::Stmt*> epilogue;  // what follows the sum
   double macs = 0;

@@ -18,9 +18,9 @@ using loop::VarDef;
 // What a loop variable stands for at the moment.
 struct Axis {
   Role role = Role::Scalar;
-  Sx first;            // value at lane 0, or at sublane 0 of unit 0, or the scalar itself
-  Sx local;            // the same from the span's first on
-  int64_t extent = 0;  // of the loop
+  Sx first;             // value at lane 0, or at sublane 0 of unit 0, or the scalar itself
+  Sx local;             // the same from the span's first on
+  int64_t extent = 0;   // of the loop
   bool ragged = false;  // some of the lanes or sublanes at hand may lie beyond the extent
 };
 
@@ -33,8 +33,8 @@ struct Coord {
 // A memory access, classified.
 struct Address {
   bool ok = false;
-  Sx outer;                  // index over the outer dimensions, flattened
-  int64_t outer_step = 0;    // of it, a sublane
+  Sx outer;                // index over the outer dimensions, flattened
+  int64_t outer_step = 0;  // of it, a sublane
   Coord row, col;
 };
 
@@ -60,7 +60,11 @@ struct Scratch {
 struct Vectorizer::Impl {
   Impl(code::Builder& builder, const Chip& chip, const Roles& r, code::RegionRef scratch,
        int64_t row)
-      : b(builder), x(builder, chip), roles(r), scratch_region(scratch), scratch_top(row),
+      : b(builder),
+        x(builder, chip),
+        roles(r),
+        scratch_region(scratch),
+        scratch_top(row),
         scratch_first(row) {}
 
   // --- statements
@@ -77,7 +81,7 @@ struct Vectorizer::Impl {
   // --- expressions
   Val value(const Expr& e);
   Val compute(const Expr& e);
-  Sx scalar(const Expr& e);        // of an index expression without lanes or sublanes
+  Sx scalar(const Expr& e);          // of an index expression without lanes or sublanes
   bool varies(const Expr& e) const;  // with lanes or sublanes
   Val axis_value(const Axis& a);
   size_t units_now() const { return sublane ? units : 1; }
@@ -122,10 +126,10 @@ struct Vectorizer::Impl {
   std::unordered_map<const BufferDef*, Scratch> scratches;
   const VarDef* sublane = nullptr;  // the loops in force
   const VarDef* lane = nullptr;
-  size_t units = 1;       // of the sublane loop at hand
-  int64_t rows_now = 8;   // rows of it that exist; less than 8 * units at a ragged end
+  size_t units = 1;      // of the sublane loop at hand
+  int64_t rows_now = 8;  // rows of it that exist; less than 8 * units at a ragged end
   int64_t step_rows = 8;
-  bool mixed = false;     // accesses of several packings: a ragged end is emitted by itself
+  bool mixed = false;            // accesses of several packings: a ragged end is emitted by itself
   std::vector<Mask> conditions;  // of stores: one mask, or one a unit
   std::vector<std::vector<Mask>> condition_stack;
   int guard_depth = 0;

@@ -26,8 +26,8 @@ void for_each_run(const Layout& l, F&& f) {
       const int64_t first = (o * l.rows + r) * l.cols;
       for (int64_t ct = 0; ct < l.col_tiles; ++ct) {
         const int64_t element = first + ct * kLanes;
-        const int64_t n =
-            std::min({int64_t{kLanes}, l.cols - ct * kLanes, std::max<int64_t>(total - element, 0)});
+        const int64_t n = std::min(
+            {int64_t{kLanes}, l.cols - ct * kLanes, std::max<int64_t>(total - element, 0)});
         if (n <= 0) continue;
         const int64_t tile = (o * l.row_tiles + r / rows_a_tile) * l.col_tiles + ct;
         f(tile * kTileBytes + sublane * kRowBytes + part * part_bytes, element, n);
@@ -48,7 +48,8 @@ template <class T>
 void collect(const std::byte* from, const Layout& l, Literal& to) {
   auto* data = reinterpret_cast<T*>(to.mutable_bytes());
   for_each_run(l, [&](int64_t offset, int64_t element, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) std::memcpy(data + element + i, from + offset + 4 * i, sizeof(T));
+    for (int64_t i = 0; i < n; ++i)
+      std::memcpy(data + element + i, from + offset + 4 * i, sizeof(T));
   });
 }
 
@@ -77,7 +78,8 @@ int pack_of(DType t) {
 }
 
 double Layout::padding() const {
-  const double real = static_cast<double>(dims.empty() ? 1 : checked_size(dims).value_or(0)) * 4 / pack;
+  const double real =
+      static_cast<double>(dims.empty() ? 1 : checked_size(dims).value_or(0)) * 4 / pack;
   return real > 0 ? static_cast<double>(bytes()) / real : 1;
 }
 
@@ -110,9 +112,8 @@ void to_chip(const Literal& from, const Layout& layout, std::byte* to) {
         int64_t v;
         std::memcpy(&v, data + (element + i) * 8, 8);
         if (!is_signed_type && v < 0) v = std::numeric_limits<int64_t>::max();
-        const auto word = static_cast<int32_t>(
-            std::clamp<int64_t>(v, std::numeric_limits<int32_t>::min(),
-                                std::numeric_limits<int32_t>::max()));
+        const auto word = static_cast<int32_t>(std::clamp<int64_t>(
+            v, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
         std::memcpy(to + offset + 4 * i, &word, 4);
       }
     });

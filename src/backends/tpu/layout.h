@@ -1,8 +1,8 @@
 // How a tensor lies in the chip's memories: tiles of 8 sublanes by 128 lanes of 32-bit words, over
-// its last two dimensions. Narrow types share words: a tile holds 8*pack rows, and word (s, l) holds
-// lane l of the rows s, s + 8, ... from its low bits up, so that unpacking a part gives neighbouring
-// rows. Every tile is 4096 bytes, whatever the type; what the shape does not fill is padding and
-// holds anything.
+// its last two dimensions. Narrow types share words: a tile holds 8*pack rows, and word (s, l)
+// holds lane l of the rows s, s + 8, ... from its low bits up, so that unpacking a part gives
+// neighbouring rows. Every tile is 4096 bytes, whatever the type; what the shape does not fill is
+// padding and holds anything.
 //
 //   rank >= 2   outer dimensions, then row tiles, then column tiles, row-major
 //   rank 1      `flat`: element i in row i/128, lane i%128; else a single row

@@ -67,18 +67,19 @@ void collapse(Nest& n) {
   }
   if (!like) return;
   bool same = true;
-  for_each_access(n.kernel.body, [&](const loop::Buffer& buffer, const std::vector<Expr>& index, bool) {
-    if (buffer->shape.empty()) return;
-    size_t next = 0;
-    for (size_t d = 0; d < index.size(); ++d) {
-      int64_t v = -1;
-      if (like->dims[d] == 1 && loop::is_const(index[d], &v) && v == 0) continue;
-      same &= next < loops.size() && index[d]->kind == ExprNode::Kind::Var &&
-              index[d]->var == loops[next]->var && extent_of(*loops[next]) == like->dims[d];
-      ++next;
-    }
-    same &= next == loops.size();
-  });
+  for_each_access(
+      n.kernel.body, [&](const loop::Buffer& buffer, const std::vector<Expr>& index, bool) {
+        if (buffer->shape.empty()) return;
+        size_t next = 0;
+        for (size_t d = 0; d < index.size(); ++d) {
+          int64_t v = -1;
+          if (like->dims[d] == 1 && loop::is_const(index[d], &v) && v == 0) continue;
+          same &= next < loops.size() && index[d]->kind == ExprNode::Kind::Var &&
+                  index[d]->var == loops[next]->var && extent_of(*loops[next]) == like->dims[d];
+          ++next;
+        }
+        same &= next == loops.size();
+      });
   // No index may be computed with.
   loop::for_each_stmt(inner, [&](const Stmt& s) {
     std::unordered_set<const ExprNode*> seen;
@@ -150,14 +151,14 @@ void find_steps(Nest& n) {
   std::unordered_map<const loop::BufferDef*, Param*> of;
   for (Param& p : n.params) of[p.buffer.get()] = &p;
   std::unordered_map<const Param*, bool> first;
-  for_each_access(n.kernel.body, [&](const loop::Buffer& buffer, const std::vector<Expr>& index, bool store) {
+  for_each_access(n.kernel.body, [&](const loop::Buffer& buffer, const std::vector<Expr>& index,
+                                     bool store) {
     auto it = of.find(buffer.get());
     if (it == of.end()) return;
     Param& p = *it->second;
     (store ? p.written : p.read) = true;
     for (size_t d = 0; d < index.size(); ++d) {
-      const loop::VarDef* v =
-          index[d]->kind == ExprNode::Kind::Var ? index[d]->var.get() : nullptr;
+      const loop::VarDef* v = index[d]->kind == ExprNode::Kind::Var ? index[d]->var.get() : nullptr;
       if (!first.count(&p))
         p.steps_with[d] = v;
       else if (p.steps_with[d] != v)
@@ -166,7 +167,8 @@ void find_steps(Nest& n) {
     // A variable in another place is not alone.
     for (size_t d = 0; d < index.size(); ++d)
       for (size_t e = 0; e < index.size(); ++e)
-        if (p.steps_with[d] && e != d && loop::uses(index[e], p.steps_with[d])) p.steps_with[d] = nullptr;
+        if (p.steps_with[d] && e != d && loop::uses(index[e], p.steps_with[d]))
+          p.steps_with[d] = nullptr;
     first[&p] = true;
   });
 }
@@ -239,7 +241,8 @@ std::variant<Nest, NotLowered> lower_group(const Group& g, const std::string& na
     const Value* v = emitted->params[i];
     if (!v->type.is_static()) return NotLowered{"a size depends on data or is open"};
     if (!pack_of(v->type.dtype) || v->type.dtype == DType::F16)
-      return NotLowered{"the chip does not compute on " + std::string(tenfold::name(v->type.dtype))};
+      return NotLowered{"the chip does not compute on " +
+                        std::string(tenfold::name(v->type.dtype))};
     const std::vector<int64_t> dims = v->type.static_shape();
     for (int64_t d : dims)
       if (d == 0) return NotLowered{"an operand has no elements"};

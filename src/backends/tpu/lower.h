@@ -23,8 +23,8 @@ enum class Precision : uint8_t { Bf16, Bf16x3, Bf16x6 };
 // A loop whose iterations are run block by block, so that copies and arithmetic overlap.
 struct GridLoop {
   const loop::VarDef* var = nullptr;
-  int64_t steps = 1;   // of the loop: iterations, supertiles of sublanes or tiles of lanes
-  int64_t block = 1;   // steps a block; the last block is moved back to end at the loop's end
+  int64_t steps = 1;  // of the loop: iterations, supertiles of sublanes or tiles of lanes
+  int64_t block = 1;  // steps a block; the last block is moved back to end at the loop's end
   int64_t blocks() const { return (steps + block - 1) / block; }
 };
 

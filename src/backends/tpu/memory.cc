@@ -21,10 +21,9 @@ Placement place(std::vector<Lifetime*>& buffers, int64_t capacity, int64_t align
     }
     b->address = at;
     result.peak = std::max(result.peak, at + b->bytes);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), b,
-                                   [](const Lifetime* x, const Lifetime* y) {
-                                     return x->address < y->address;
-                                   }),
+    placed.insert(std::upper_bound(
+                      placed.begin(), placed.end(), b,
+                      [](const Lifetime* x, const Lifetime* y) { return x->address < y->address; }),
                   b);
   }
   return result;

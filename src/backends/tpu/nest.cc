@@ -246,9 +246,8 @@ class Chooser {
           !forbidden_.count({l->var.get(), role}) && r.role(l->var.get()) == Role::Scalar)
         loops.push_back(l);
     }
-    std::stable_sort(loops.begin(), loops.end(), [&](const Stmt* a, const Stmt* b) {
-      return score.at(a) > score.at(b);
-    });
+    std::stable_sort(loops.begin(), loops.end(),
+                     [&](const Stmt* a, const Stmt* b) { return score.at(a) > score.at(b); });
     for (const Stmt* l : loops) {
       bool free = true;
       for (const Path& p : paths_) {

@@ -45,8 +45,8 @@ using Forbidden = std::set<std::pair<const loop::VarDef*, Role>>;
 
 Roles choose_roles(const loop::Kernel& k, const Forbidden& forbidden);
 
-// The cell folds that a loop makes on buffers allocated outside it; nullopt when it carries anything
-// else from one iteration to the next.
+// The cell folds that a loop makes on buffers allocated outside it; nullopt when it carries
+// anything else from one iteration to the next.
 struct Fold {
   loop::Buffer cell;
   Prim prim{};

@@ -19,7 +19,8 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t unit_of(const Nest& n, const VarDef* v) {
   const Role r = n.roles.role(v);
   if (r == Role::Lane) return kLanes;
-  if (r == Role::Sublane) return n.contraction ? (n.contraction->type == DType::I8 ? 32 : 16) : n.step_rows;
+  if (r == Role::Sublane)
+    return n.contraction ? (n.contraction->type == DType::I8 ? 32 : 16) : n.step_rows;
   return 1;
 }
 
@@ -57,13 +58,12 @@ bool can_cut(const Nest& n, const Stmt* l) {
     // A block ends at a tile's end.
     if (alone + 2 == rank && unit % (kSublanes * p.layout.pack)) return false;
     if (alone + 1 == rank && unit % kLanes) return false;
-    if (alone + 2 == rank && unit > kSublanes * p.layout.pack &&
-        extent_of(*l) % unit != 0 && extent_of(*l) > unit)
+    if (alone + 2 == rank && unit > kSublanes * p.layout.pack && extent_of(*l) % unit != 0 &&
+        extent_of(*l) > unit)
       return false;  // the last block would reach beyond the tensor's tiles
   }
   return true;
 }
-
 
 Layout block_layout(const Nest& n, const Param& p, const std::vector<GridLoop>& grid,
                     StagedParam* s) {
@@ -238,13 +238,15 @@ std::optional<Staging> choose_staging(const Nest& n, const Chip& chip,
   return whole;
 }
 
-// --- emission --------------------------------------------------------------------------------------
+// --- emission
+// --------------------------------------------------------------------------------------
 
 namespace {
 
 class StagedEmitter {
  public:
-  StagedEmitter(const StagedKernel& k, code::Builder& b) : k_(k), n_(*k.nest), s_(k.staging), b_(b) {
+  StagedEmitter(const StagedKernel& k, code::Builder& b)
+      : k_(k), n_(*k.nest), s_(k.staging), b_(b) {
     for (size_t i = 0; i < n_.params.size(); ++i) {
       const Param& p = n_.params[i];
       const StagedParam& sp = s_.params[i];

@@ -17,10 +17,10 @@ struct Home {
 };
 
 struct StagedParam {
-  int level = -1;       // of the innermost grid loop its block moves with; -1: whole
-  Layout block;         // in VMEM
-  int64_t row = -1;     // first row in the staging area
-  int ring = 1;         // blocks in VMEM at once
+  int level = -1;              // of the innermost grid loop its block moves with; -1: whole
+  Layout block;                // in VMEM
+  int64_t row = -1;            // first row in the staging area
+  int ring = 1;                // blocks in VMEM at once
   std::vector<int> dim_level;  // per dimension: the grid loop that cuts it, or -1
 };
 

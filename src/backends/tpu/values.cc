@@ -115,8 +115,7 @@ Vector Values::vec(const Val& x, size_t u) {
       return splat(x.index);
     case Val::Kind::Vec:
       return x.v[x.v.size() == 1 ? 0 : u];
-    case Val::Kind::Packed:
-    {
+    case Val::Kind::Packed: {
       const auto n = static_cast<size_t>(pack_of(x.dtype));
       return unpack(x.dtype, x.v[u / n], static_cast<int64_t>(u % n));
     }
@@ -144,7 +143,7 @@ Vector Values::unpack(DType t, Vector word, int64_t part) {
       return b_.vec(part ? Op::VUnpackHiH : Op::VUnpackLoH, word);
     case DType::U16:
       return b_.vec(Op::VAnd, b_.vec(part ? Op::VUnpackHiH : Op::VUnpackLoH, word),
-                   splat_bits(0xffff));
+                    splat_bits(0xffff));
     case DType::I8:
       return b_.vec(Op::VUnpack4, word, static_cast<int>(part));
     case DType::U8:
@@ -160,14 +159,15 @@ Vector Values::pack(DType t, const std::vector<Vector>& parts) {
   if (t == DType::BF16) return b_.vec(Op::VPackB, parts[0], parts[1]);
   if (parts.size() == 2) return b_.vec(Op::VPackH, parts[0], parts[1]);
   return b_.vec(Op::VPack2B, b_.vec(Op::VPackH, parts[0], parts[1]),
-               b_.vec(Op::VPackH, parts[2], parts[3]));
+                b_.vec(Op::VPackH, parts[2], parts[3]));
 }
 
 Vector Values::packed(const Val& x, size_t k) {
   if (x.kind == Val::Kind::Packed) return x.v[x.v.size() == 1 ? 0 : k];
   const size_t n = units(x), p = static_cast<size_t>(pack_of(x.dtype));
   std::vector<Vector> parts;
-  for (size_t u = k * p; u < (k + 1) * p; ++u) parts.push_back(vec(x, n == 1 ? 0 : std::min(u, n - 1)));
+  for (size_t u = k * p; u < (k + 1) * p; ++u)
+    parts.push_back(vec(x, n == 1 ? 0 : std::min(u, n - 1)));
   return pack(x.dtype, parts);
 }
 
@@ -246,9 +246,8 @@ Vector Values::unary(Prim p, DType t, Vector x) {
     case Prim::Abs:
       return is_signed(t) ? b_.vec(Op::VMaxI, x, b_.vec(Op::VSubI, splat_bits(0), x)) : x;
     case Prim::Sign:
-      return is_signed(t)
-                 ? b_.vec(Op::VMinI, splat_bits(1), b_.vec(Op::VMaxI, splat_bits(~0u), x))
-                 : b_.vec(Op::VMinU, splat_bits(1), x);
+      return is_signed(t) ? b_.vec(Op::VMinI, splat_bits(1), b_.vec(Op::VMaxI, splat_bits(~0u), x))
+                          : b_.vec(Op::VMinU, splat_bits(1), x);
     case Prim::Not:
       return b_.vec(Op::VNot, x);
     case Prim::Popcnt:
@@ -487,13 +486,11 @@ Val Values::index_op(Prim p, const std::vector<Val>& args, DType result) {
 Val Values::apply(Prim p, const std::vector<Val>& args, DType result) {
   const DType t = args.back().dtype;
   auto scalar_like = [&](const Val& v) {
-    return v.kind == Val::Kind::Index ||
-           (v.kind == Val::Kind::Const && !is_float(v.dtype));
+    return v.kind == Val::Kind::Index || (v.kind == Val::Kind::Const && !is_float(v.dtype));
   };
   const bool indices = std::all_of(args.begin(), args.end(), scalar_like);
-  const bool any_index = std::any_of(args.begin(), args.end(), [](const Val& v) {
-    return v.kind == Val::Kind::Index;
-  });
+  const bool any_index = std::any_of(args.begin(), args.end(),
+                                     [](const Val& v) { return v.kind == Val::Kind::Index; });
   if (indices && any_index && (t == DType::I64 || t == DType::I32 || t == DType::Bool))
     return index_op(p, args, result);
   if (p == Prim::Select) return select(args[0], args[1], args[2]);
@@ -559,9 +556,8 @@ Val Values::apply(Prim p, const std::vector<Val>& args, DType result) {
 
   // Packed bf16 where the chip computes on it and an operand is packed already.
   code::Instr how;
-  const bool any_packed = std::any_of(args.begin(), args.end(), [](const Val& v) {
-    return v.kind == Val::Kind::Packed;
-  });
+  const bool any_packed = std::any_of(args.begin(), args.end(),
+                                      [](const Val& v) { return v.kind == Val::Kind::Packed; });
   if (t == DType::BF16 && result == DType::BF16 && any_packed && packed_op(p, args.size(), &how)) {
     r.kind = Val::Kind::Packed;
     for (size_t u = 0; u < n / 2; ++u)

@@ -92,9 +92,7 @@ Val Vectorizer::Impl::axis_value(const Axis& a) {
   r.kind = Val::Kind::Vec;
   if (a.role == Role::Lane) {
     Vector v = b.vec(Op::VLane);
-    r.v.push_back(a.first.is_const() && a.first.c == 0
-                      ? v
-                      : b.vec(Op::VAddI, v, x.splat(a.first)));
+    r.v.push_back(a.first.is_const() && a.first.c == 0 ? v : b.vec(Op::VAddI, v, x.splat(a.first)));
     return r;
   }
   for (size_t u = 0; u < units; ++u) {
@@ -125,8 +123,8 @@ Val Vectorizer::Impl::compute(const Expr& e) {
       }
       if (e->dtype == DType::F64 || e->dtype == DType::F16)
         refuse("the chip does not compute on " + std::string(name(e->dtype)));
-      if (is_integer(e->dtype) &&
-          (e->i > INT32_MAX || e->i < INT32_MIN) && bit_width(e->dtype) > 32)
+      if (is_integer(e->dtype) && (e->i > INT32_MAX || e->i < INT32_MIN) &&
+          bit_width(e->dtype) > 32)
         refuse("a 64-bit integer constant does not fit the chip's 32 bits");
       return x.constant(e->dtype, e->f, e->i);
     case ExprNode::Kind::Var: {
@@ -217,8 +215,7 @@ void Vectorizer::Impl::statement(const Stmt& s) {
         if (!pack_of(c.dtype) || c.dtype == DType::F16 || c.dtype == DType::I64 ||
             c.dtype == DType::U64)
           return refuse("the chip does not compute on " + std::string(name(c.dtype)));
-        for (size_t u = 0; u < units_now(); ++u)
-          c.v.push_back(b.var(x.splat_bits(0)));
+        for (size_t u = 0; u < units_now(); ++u) c.v.push_back(b.var(x.splat_bits(0)));
         cells[s.buffer.get()] = c;
         return;
       }
@@ -263,8 +260,7 @@ void Vectorizer::Impl::statement(const Stmt& s) {
         std::vector<Mask> now;
         for (size_t u = 0; u < std::max(units_now(), size_t{1}); ++u) {
           Mask m = x.mask(mask_value, u);
-          if (!conditions.empty())
-            m = all_of(m, conditions[conditions.size() == 1 ? 0 : u]);
+          if (!conditions.empty()) m = all_of(m, conditions[conditions.size() == 1 ? 0 : u]);
           now.push_back(m);
         }
         conditions = now;
@@ -482,8 +478,9 @@ void Vectorizer::Impl::sublane_loop(const Stmt& s) {
     if (span.count == 1)
       run(0, step_rows, rest != 0);
     else
-      b.loop(code::Arg(span.count), [&](code::Scalar t) { run(Sx(t), step_rows, rest != 0); },
-             v->name);
+      b.loop(
+          code::Arg(span.count), [&](code::Scalar t) { run(Sx(t), step_rows, rest != 0); },
+          v->name);
   } else {
     if (full == 1)
       run(0, step_rows, false);

@@ -1,7 +1,7 @@
 // Plain loop nests as kernel code: the lane loop's iterations become lanes, the sublane loop's
 // sublanes, eight at a time (16 or 32 where a narrow type shares words); other loops stay loops of
-// the scalar core. Values stand in 32-bit lanes: bf16 as f32 rounded after each operation (or packed
-// where the chip computes on packed values), narrow integers extended, booleans as masks.
+// the scalar core. Values stand in 32-bit lanes: bf16 as f32 rounded after each operation (or
+// packed where the chip computes on packed values), narrow integers extended, booleans as masks.
 //
 // What it cannot say in the chip's instructions it refuses with a reason; nothing is approximated.
 #pragma once
@@ -19,16 +19,16 @@
 
 namespace tenfold::tpu {
 
-// A sum of scalar registers times constants, plus a constant: what addresses are made of. Kept apart
-// so that exact divisions cost nothing and the constant ends up in the instruction.
+// A sum of scalar registers times constants, plus a constant: what addresses are made of. Kept
+// apart so that exact divisions cost nothing and the constant ends up in the instruction.
 struct Sx {
   std::vector<std::pair<code::Scalar, int64_t>> terms;
   int64_t c = 0;
   Sx() = default;
-  Sx(int64_t constant) : c(constant) {}        // NOLINT: implicit by design
-  Sx(code::Scalar r) : terms{{r, 1}} {}        // NOLINT
+  Sx(int64_t constant) : c(constant) {}  // NOLINT: implicit by design
+  Sx(code::Scalar r) : terms{{r, 1}} {}  // NOLINT
   bool is_const() const { return terms.empty(); }
-  bool terms_divide(int64_t by) const;         // every coefficient of a register is a multiple
+  bool terms_divide(int64_t by) const;  // every coefficient of a register is a multiple
 };
 Sx operator+(const Sx& a, const Sx& b);
 Sx operator-(const Sx& a, const Sx& b);
