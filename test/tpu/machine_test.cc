@@ -26,6 +26,7 @@ Chip test_chip() {
   c.mxu_weight_rows_per_cycle = 1;
   c.mxu_latency = 100;
   c.mxu_weight_latency = 8;
+  c.mxu_weight_sets = 2;
   c.mxu_result_rows = 256;  // 32 registers
   c.mxu_input_queue = 4;
   c.mxu_pop_latency = 4;
@@ -120,6 +121,33 @@ TEST(Machine, one_128x128_weight_load_and_16_rows_take_256_cycles) {
   EXPECT_EQ(r.total.at(Unit::Valu, Cause::Dependency), 171u + 7u + 3u);
 }
 
+TEST(Machine, a_second_set_of_weights_shifts_in_behind_the_rows) {
+  // Weights, 16 times 16 rows, the next weights, their rows. The first rows go through at
+  // 136 .. 392; the last of their pushes is taken at 376 - 64 = 312. Two sets: the next weights
+  // shift in at 313 .. 441, are usable at 449, and their rows end at 465. One set: they shift in at
+  // 392 .. 520, are usable at 528, and their rows end at 544.
+  std::string s;
+  const auto weights = [&] {
+    for (int k = 0; k < 8; ++k) s += "mxw.bf16 0, " + std::to_string(k) + ", v0\n";
+  };
+  const auto rows = [&](int n) {
+    for (int i = 0; i < n; ++i) s += "mxm.bf16 0, 0, 16, v1\n";
+  };
+  weights();
+  s += "mxswap 0\n";
+  rows(16);
+  weights();
+  s += "mxswap 0\n";
+  rows(1);
+  s += "halt\n";
+  Chip chip = test_chip();
+  chip.mxu_count = 1;
+  chip.mxu_result_rows = 1024;
+  EXPECT_EQ(timed(chip, program(s)).total.cycles, 465u);
+  chip.mxu_weight_sets = 1;
+  EXPECT_EQ(timed(chip, program(s)).total.cycles, 544u);
+}
+
 TEST(Machine, one_copy_takes_its_latency_and_a_cycle_a_row) {
   // Started at 0, first byte at 100, eight rows at one a cycle: there at 108. Halt at 109.
   const Program p = program(
@@ -203,11 +231,14 @@ TEST(Machine, the_transcendental_unit_takes_a_register_every_second_cycle) {
   EXPECT_EQ(r.total.at(Unit::Eup, Cause::Compute), 6u);
 }
 
-TEST(Machine, loads_and_stores_beyond_the_ports_take_another_cycle) {
+TEST(Machine, loads_and_stores_beyond_the_ports_take_more_cycles) {
+  // Two registers a cycle for bundles that move three; one may lag behind. Issued at 0 (one lags),
+  // 1 (two lag), 3 after a cycle for the ports, 4; halt at 5.
   Chip chip = test_chip();
   chip.vmem_ports = 2;
-  const Report r = timed(chip, program("vld v1, 0, 0 ; vld v2, 0, 8 ; vst 0, 16, v3\nhalt\n"));
-  EXPECT_EQ(r.total.cycles, 3u);
+  const std::string bundle = "vld v1, 0, 0 ; vld v2, 0, 8 ; vst 0, 16, v3\n";
+  const Report r = timed(chip, program(bundle + bundle + bundle + bundle + "halt\n"));
+  EXPECT_EQ(r.total.cycles, 6u);
   EXPECT_EQ(r.total.at(Unit::Valu, Cause::OnchipPort), 1u);
 }
 

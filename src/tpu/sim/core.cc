@@ -7,9 +7,9 @@
 namespace tenfold::tpu {
 namespace {
 
-constexpr size_t kMostScalars = 16;  // scalar results of a bundle (slots: 8 and 8 at most)
-constexpr uint64_t kTick = 256;      // of the buses' time in a cycle
-constexpr uint64_t kPortBuffer = 8;  // registers that a copy may lag behind vector memory's ports
+constexpr size_t kMostScalars = 16;      // scalar results of a bundle (slots: 8 and 8 at most)
+constexpr uint64_t kTick = 256;          // of the buses' time in a cycle
+constexpr uint64_t kPortBuffer = kTick;  // one register may lag behind vector memory's ports
 
 uint64_t to_cycle(uint64_t ticks) { return (ticks + kTick - 1) / kTick; }
 
@@ -24,7 +24,7 @@ Core::Core(const Shared& shared, const Code& code, int id, Mode mode)
   arrays_.resize(static_cast<size_t>(c.mxu_count));
   engines_.resize(static_cast<size_t>(c.dma_engines));
   queue_ = static_cast<uint64_t>(c.mxu_input_queue);
-  ports_ = static_cast<uint64_t>(c.vmem_ports);
+  ports_ = static_cast<uint64_t>(c.vmem_ports * kTick);
   results_room_ = static_cast<size_t>(result_queue_entries(c));
   for (Array& a : arrays_)
     if (c.mxu_accumulates) a.accumulators.resize(results_room_);
@@ -58,11 +58,10 @@ void Core::advance(uint64_t cycles, Cause cause, const DecodedBundle* issued) {
   const uint64_t begin = now_, end = now_ + cycles;
   now_ = end;
   r.at(Raw::kCore, cause) += cycles;
-  uint64_t used = 0;
   if (issued != nullptr) {
     for (uint32_t bits = issued->units; bits != 0; bits &= bits - 1)
       ++r.v[Raw::kSlot + static_cast<size_t>(std::countr_zero(bits))];
-    used = std::min<uint64_t>(issued->vmem, ports_);
+    port_debt_ += issued->vmem * kTick;
   }
   for (Array& a : arrays_) {
     const uint64_t rows = a.rows.take(begin, end);
@@ -87,10 +86,7 @@ void Core::advance(uint64_t cycles, Cause cause, const DecodedBundle* issued) {
   r.at(Raw::kEup, cause) += cycles - eup;
   // What copies bring goes through vector memory's ports beside loads and stores.
   port_debt_ += moving * bus_registers_;
-  if (port_debt_ > 0) {
-    const uint64_t spare = (ports_ - used) * cycles * kTick;
-    port_debt_ -= std::min(port_debt_, spare);
-  }
+  port_debt_ -= std::min(port_debt_, ports_ * cycles);
 }
 
 void Core::sleep_until(uint64_t time, Cause cause) {
@@ -152,6 +148,7 @@ void Core::signature(std::vector<int64_t>* out) const {
   until(hbm_free_ / kTick);
   until(cmem_free_ / kTick);
   for (uint64_t t : {eup_free_, transposer_free_, transposed_}) until(t);
+  out->push_back(static_cast<int64_t>(port_debt_ / kTick));
 }
 
 // ---- when a bundle can be issued ---------------------------------------------------------------
@@ -183,6 +180,7 @@ bool Core::wait_for_unit(const DecodedInst& d, uint64_t* time, Cause* cause) {
     case Act::Weight: {
       const Array& a = arrays_[static_cast<size_t>(d.inst.a[0])];
       queued(std::max(a.port_free, a.next_free), Cause::WeightShift);
+      if (shared_.chip.mxu_weight_sets < 2) queued(a.rows_free, Cause::Dependency);
       return true;
     }
     case Act::Rows:
@@ -267,7 +265,8 @@ bool Core::start(const DecodedInst& d, uint64_t time) {
   switch (d.act) {
     case Act::Weight: {
       Array& a = arrays_[static_cast<size_t>(d.inst.a[0])];
-      const uint64_t begin = std::max({time, a.port_free, a.next_free});
+      const uint64_t rows_end = shared_.chip.mxu_weight_sets < 2 ? a.rows_free : 0;
+      const uint64_t begin = std::max({time, a.port_free, a.next_free, rows_end});
       a.port_free = begin + cycles;
       a.port.add(begin, a.port_free);
       a.pushed = true;
@@ -363,7 +362,7 @@ bool Core::start_copy(const DecodedInst& d, uint64_t time) {
   ride(&hbm_free_, s.hbm_bus, hbm_cycles_per_byte_);
   ride(&cmem_free_, s.cmem_bus, cmem_cycles_per_byte_);
   // Between on-chip memories only: as fast as vector memory's ports, half of them for each side.
-  if (s.hbm_bus + s.cmem_bus == 0) end = begin + s.rows * kTick * 2 / (ports_ * kSublanes);
+  if (s.hbm_bus + s.cmem_bus == 0) end = begin + s.rows * kTick * kTick * 2 / (ports_ * kSublanes);
   const uint64_t arrival = std::max(to_cycle(end), first_byte + 1);
   engine = arrival;
   dma_busy_.add(begin / kTick, arrival);
@@ -545,9 +544,9 @@ bool Core::step() {
   if (!wait_for_operands(b, &time, &cause)) return false;
   if (mode_.timing) {
     if (time > now_) advance(time - now_, cause, nullptr);
-    if (b.vmem > 0 && port_debt_ > kPortBuffer * kTick) advance(1, Cause::OnchipPort, nullptr);
+    if (b.vmem > 0 && port_debt_ > kPortBuffer)
+      advance((port_debt_ - kPortBuffer + ports_ - 1) / ports_, Cause::OnchipPort, nullptr);
     time = now_;
-    if (b.vmem > ports_) advance((b.vmem - 1) / ports_, Cause::OnchipPort, nullptr);
     ++counts_->v[Raw::kBundles];
     counts_->v[Raw::kInstructions] += b.insts_end - b.insts;
     for (uint32_t i = b.writes; i < b.writes_end; ++i)

@@ -123,7 +123,8 @@ class Core {
   uint64_t port_debt_ = 0;  // registers that copies still have to move, in 1/256
 
   // From the chip, in cycles.
-  uint64_t queue_, dma_latency_, ports_;
+  uint64_t queue_, dma_latency_;
+  uint64_t ports_;          // registers that vector memory moves in a cycle, in 1/256
   uint64_t bus_registers_;  // that HBM's bus brings in a cycle, in 1/256
   double hbm_cycles_per_byte_, cmem_cycles_per_byte_;
   size_t results_room_;
