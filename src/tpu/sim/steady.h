@@ -1,11 +1,14 @@
 // Fast-forward: a loop whose iterations have become alike is multiplied out.
 //
 // At every jump backwards the core's state is looked at. When it is what it was P iterations and 2P
-// iterations ago, up to a shift in time (units, queues and copies in flight at the same distance
-// from now, within two cycles) and up to scalar registers that grow by a constant, the iterations
-// to come cost what the last 2P did, until one of the decisions in them turns out otherwise. Each
-// comparison and jump is on record, so the number of iterations until then is known exactly; the
-// rest is stepped as usual. Inner loops are skipped inside outer ones.
+// iterations ago, up to a shift in time and up to scalar registers that grow by a constant, the
+// iterations to come cost what the last 2P did, until one of the decisions in them turns out
+// otherwise. Each comparison and jump is on record, so the number of iterations until then is known
+// exactly; the rest is stepped as usual. Inner loops are skipped inside outer ones.
+//
+// A loop that starts no copy and waits for none is the same whatever is in flight: its copies keep
+// their times, and its units must be exactly as far from now as before. With copies, whose rates
+// are no whole numbers, distances may differ by a cycle, and all of them move along.
 #pragma once
 
 #include <cstdint>
@@ -40,11 +43,12 @@ class Steady {
   };
   struct Snapshot {
     uint64_t time;
+    uint64_t copies;  // started or waited for until now
     size_t log_end;
     std::array<int32_t, kScalarRegs> scalars;
     uint32_t unknown;
-    std::vector<int64_t> signature;
-    std::vector<Raw> counters;  // of the loop's kernels, [0] those of none
+    std::vector<int64_t> units, in_flight;  // distances from now: see Core
+    std::vector<Raw> counters;              // of the loop's kernels, [0] those of none
   };
   struct Track {
     std::deque<Snapshot> history;  // newest last
@@ -52,7 +56,7 @@ class Steady {
     int misses = 0;
   };
 
-  bool alike(const Snapshot& a, const Snapshot& b) const;
+  void skip_copies(const Snapshot& two, const Snapshot& now, uint64_t cycles);
   int64_t periods_ahead(size_t a0, size_t a1, size_t b0, size_t b1) const;
   bool skip(Track& t, size_t period);
 
