@@ -83,7 +83,7 @@ bool Core::may_touch(uint64_t row, int64_t stride, const uint8_t* mask, bool wri
 bool Core::load(const DecodedInst& d, uint32_t* to) {
   Values& v = *values_;
   const Inst& in = d.inst;
-  const uint64_t row = static_cast<uint32_t>(value(d, 1) + in.a[2]);
+  const uint64_t row = static_cast<uint32_t>(value(d, 1)) + static_cast<uint32_t>(in.a[2]);
   const int64_t stride = in.op == Op::VLdBcast ? 0 : in.op == Op::VLdStride ? in.a[3] : 1;
   const uint8_t* mask = in.op == Op::VLdMask ? v.mask[in.a[3]] : nullptr;
   if (!may_touch(row, stride, mask, false)) return false;
@@ -114,7 +114,7 @@ bool Core::load(const DecodedInst& d, uint32_t* to) {
 bool Core::store(const DecodedInst& d) {
   Values& v = *values_;
   const Inst& in = d.inst;
-  const uint64_t row = static_cast<uint32_t>(value(d, 0) + in.a[1]);
+  const uint64_t row = static_cast<uint32_t>(value(d, 0)) + static_cast<uint32_t>(in.a[1]);
   const bool strided = in.op == Op::VStStride;
   const int64_t stride = strided ? in.a[2] : 1;
   const uint32_t* from = v.vector[in.a[strided ? 3 : 2]];
