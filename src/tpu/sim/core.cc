@@ -118,9 +118,10 @@ void Core::shift_units(uint64_t by) {
   now_ += by;
   for (uint64_t& t : ready_) t += by;
   for (Array& a : arrays_) {
-    for (uint64_t* t : {&a.rows_free, &a.port_free, &a.next_free, &a.weights_there}) *t += by;
+    for (uint64_t* t :
+         {&a.rows_free, &a.port_free, &a.next_free, &a.weights_there, &a.last_accumulated})
+      *t += by;
     for (uint64_t& t : a.results) t += by;
-    for (uint64_t& t : a.accumulators) t += by;
     a.rows.shift(by);
     a.port.shift(by);
   }
@@ -149,6 +150,7 @@ void Core::unit_distances(std::vector<int64_t>* out) const {
       until(a.results[a.head]);
       until(a.results.back());
     }
+    until(a.last_accumulated);
   }
   for (uint64_t t : {eup_free_, transposer_free_, transposed_}) until(t);
   out->push_back(static_cast<int64_t>(port_debt_ / kTick));
@@ -313,12 +315,17 @@ bool Core::start(const DecodedInst& d, uint64_t time) {
           a.results.push_back(there);
         } else {
           a.accumulators[static_cast<size_t>(value(d, 3) + i)] = there;
+          a.last_accumulated = there;
+          if (steady_) steady_->record(Steady::Fact::Accumulate, value(d, 3) + i, d.inst.a[0]);
         }
       }
       return true;
     }
     case Act::Pop:
       ++arrays_[static_cast<size_t>(d.inst.a[1])].head;
+      return true;
+    case Act::ReadAcc:
+      if (steady_) steady_->record(Steady::Fact::Take, value(d, 2), d.inst.a[1]);
       return true;
     case Act::TransPush:
       transposer_free_ = time + cycles;

@@ -59,6 +59,7 @@ class Core {
     std::vector<uint64_t> results;  // when each is there, oldest at `head`
     size_t head = 0;
     std::vector<uint64_t> accumulators;  // when each is there
+    uint64_t last_accumulated = 0;       // the latest of them
     Busy rows, port;
   };
   struct Semaphore {

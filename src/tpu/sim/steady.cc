@@ -124,6 +124,10 @@ int64_t Steady::periods_ahead(size_t a0, size_t a1, size_t b0, size_t b1) const 
         break;
       case Fact::Store:  // to one word; to a word that moves nothing is known
         break;
+      case Fact::Accumulate:
+      case Fact::Take:
+        fine = db == 0;
+        break;
       case Fact::Stop:
         return 0;
     }
@@ -151,7 +155,12 @@ bool Steady::skip(Track& t, size_t period) {
     if (difference(now.scalars[r], one.scalars[r]) != difference(one.scalars[r], two.scalars[r]))
       return false;
   }
-  const int64_t ahead = periods_ahead(two.log_end, one.log_end, one.log_end, now.log_end);
+  int64_t ahead = periods_ahead(two.log_end, one.log_end, one.log_end, now.log_end);
+  for (size_t i = 0; i < now.log_end - one.log_end && ahead >= 2 && ahead < kForever; ++i) {
+    const Entry& x = log_[two.log_end + i];
+    const Entry& y = log_[one.log_end + i];
+    if (y.fact == Fact::Take) ahead = takes_ahead(x, y, now.time, now.time - two.time, ahead);
+  }
   // What was measured are two periods, so that a cycle lost to rounding in one counts half; an
   // iteration is left to be stepped.
   int64_t times = ahead / 2;
@@ -180,6 +189,7 @@ bool Steady::skip(Track& t, size_t period) {
     core_.scalars_[r] = static_cast<int32_t>(static_cast<uint32_t>(core_.scalars_[r]) +
                                              by * static_cast<uint32_t>(factor));
   }
+  skip_accumulators(two, one, now, factor);
   // Words of scalar memory that count along.
   for (size_t i = 0; i < now.log_end - one.log_end; ++i) {
     const Entry& x = log_[two.log_end + i];
@@ -200,6 +210,50 @@ bool Steady::skip(Track& t, size_t period) {
          static_cast<int32_t>(period));
   t.history.clear();
   return true;
+}
+
+// How many of `most` periods take an accumulator that is there by then: one that the array still
+// works on would make the period longer. Periods last window / 2.
+int64_t Steady::takes_ahead(const Entry& earlier, const Entry& later, uint64_t time,
+                            uint64_t window, int64_t most) const {
+  const int64_t by = difference(later.a, earlier.a);
+  if (by == 0) return most;
+  const auto& there = core_.arrays_[static_cast<size_t>(later.b)].accumulators;
+  for (int64_t j = 1; j <= most; ++j) {
+    const int64_t at = later.a + j * by;
+    if (at < 0 || at >= static_cast<int64_t>(there.size())) return j - 1;
+    if (there[static_cast<size_t>(at)] > time + static_cast<uint64_t>(j - 1) * window / 2)
+      return j - 1;
+  }
+  return most;
+}
+
+// What the skipped iterations add to would be there at these times, as far as they are to come.
+void Steady::skip_accumulators(const Snapshot& two, const Snapshot& one, const Snapshot& now,
+                               uint64_t factor) {
+  const uint64_t window = now.time - two.time, cycles = window * factor;
+  struct Arrival {
+    size_t array, accumulator;
+    uint64_t time;
+  };
+  std::vector<Arrival> arrivals;
+  for (size_t i = 0; i < now.log_end - one.log_end; ++i) {
+    const Entry& x = log_[two.log_end + i];
+    const Entry& y = log_[one.log_end + i];
+    if (y.fact != Fact::Accumulate) continue;
+    const auto array = static_cast<size_t>(y.b);
+    const auto& there = core_.arrays_[array].accumulators;
+    const int64_t by = difference(y.a, x.a);
+    const uint64_t last = there[static_cast<size_t>(y.a)] + cycles;
+    for (uint64_t j = 0; j < 2 * factor; ++j) {
+      const uint64_t time = last - j * window / 2;
+      const int64_t at = y.a + static_cast<int64_t>(2 * factor) * by - static_cast<int64_t>(j) * by;
+      if (time <= now.time + cycles || at < 0 || at >= static_cast<int64_t>(there.size())) break;
+      arrivals.push_back({array, static_cast<size_t>(at), time});
+      if (by == 0) break;
+    }
+  }
+  for (const Arrival& a : arrivals) core_.arrays_[a.array].accumulators[a.accumulator] = a.time;
 }
 
 // The copy unit's time while a loop without copies is skipped: what is in flight moves on, and the

@@ -27,8 +27,21 @@ class Steady {
   explicit Steady(Core& core) : core_(core) {}
 
   // A scalar instruction that is more than a sum, with its operands; `a` alone for jumps (whether
-  // it is above or at zero) and stores (address, value).
-  enum class Fact : uint8_t { Compare, Sign, Mul, And, Shift, Div, Fixed, Store, Stop };
+  // it is above or at zero); (address, value) for stores to scalar memory; (accumulator, array) for
+  // what a matrix unit adds to and what is taken from it.
+  enum class Fact : uint8_t {
+    Compare,
+    Sign,
+    Mul,
+    And,
+    Shift,
+    Div,
+    Fixed,
+    Store,
+    Accumulate,
+    Take,
+    Stop
+  };
   void record(Fact fact, int32_t a, int32_t b = 0) { log_.push_back({fact, a, b}); }
 
   // A jump back from bundle `from` to `to` was taken: skips what can be skipped.
@@ -56,6 +69,10 @@ class Steady {
     int misses = 0;
   };
 
+  int64_t takes_ahead(const Entry& earlier, const Entry& later, uint64_t time, uint64_t window,
+                      int64_t most) const;
+  void skip_accumulators(const Snapshot& two, const Snapshot& one, const Snapshot& now,
+                         uint64_t factor);
   void skip_copies(const Snapshot& two, const Snapshot& now, uint64_t cycles);
   int64_t periods_ahead(size_t a0, size_t a1, size_t b0, size_t b1) const;
   bool skip(Track& t, size_t period);
