@@ -13,14 +13,11 @@
 #include <mutex>
 #include <thread>
 
-#include <llvm/Support/CommandLine.h>
-#include <sstream>
 namespace tenfold::cpu {
 
 void initialise_llvm() {
   static std::once_flag once;
   std::call_once(once, [] {
-    if (const char* e = getenv("TFL")) { std::vector<std::string> v{"x"}; std::istringstream is(e); std::string w; while (is >> w) v.push_back(w); std::vector<const char*> a; for (auto& x : v) a.push_back(x.c_str()); llvm::cl::ParseCommandLineOptions((int)a.size(), a.data()); }
 #define TENFOLD_INIT(t)            \
   LLVMInitialize##t##TargetInfo(); \
   LLVMInitialize##t##Target();     \
