@@ -381,8 +381,8 @@ void KernelEmitter::vector_loop(const Stmt& s, int64_t extent) {
   const bool guarded = s.body.size() == 1 && s.body[0]->kind == SK::If &&
                        s.body[0]->else_body.empty() && facts.varying(s.body[0]->cond) &&
                        !s.body[0]->cond->has_load;
-  if (guarded && (!g_.machine.masked_memory ||
-                  (unrolled_ == 0 && weight(s.body[0]->body) <= kSmallBody))) {
+  if (guarded &&
+      (!g_.machine.masked_memory || (unrolled_ == 0 && weight(s.body[0]->body) <= kSmallBody))) {
     V all = all_lanes(s.body[0]->cond);
     if (!all && !g_.machine.masked_memory) {
       for (piece_ = 0; piece_ < static_cast<int>(lanes.pieces.size()); ++piece_) {
