@@ -131,7 +131,7 @@ class Checker {
     if (o.slot == Slot::MxuPush || o.slot == Slot::MxuPop) {
       range(o, "array", inst.a[o.slot == Slot::MxuPop ? 1 : 0], 0, c_.mxu_count - 1);
     }
-    if (o.latency == Latency::MxuWeight)
+    if (o.latency == Latency::MxuWeight && inst.is_imm(1))
       range(o, "weight register", inst.a[1], 0, (c_.mxu_dim + rows - 1) / rows * parts - 1);
     if (o.latency == Latency::MxuRows) {
       range(o, "K part", inst.a[1], 0, parts - 1);

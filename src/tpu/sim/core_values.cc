@@ -259,7 +259,13 @@ bool Core::matrix(const DecodedInst& d, uint32_t* to) {
   switch (d.act) {
     case Act::Weight: {
       const uint32_t* w = v.vector[in.a[2]];
-      const int block = in.a[1] / parts, half = in.a[1] % parts;
+      const int reg = static_cast<int>(value(d, 1));
+      if (reg < 0 || reg >= (dim + register_rows - 1) / register_rows * parts) {
+        return fail("tpu-mxu",
+                    "weight register " + std::to_string(reg) + " of " +
+                        std::to_string((dim + register_rows - 1) / register_rows * parts));
+      }
+      const int block = reg / parts, half = reg % parts;
       // Rows of K that are new in this set start as zeros: columns not pushed stay so.
       const int k0 = d.transposed ? half * kLanes : block * register_rows;
       const int k1 = d.transposed ? k0 + kLanes : std::min(dim, k0 + register_rows);
