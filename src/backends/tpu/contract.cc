@@ -384,13 +384,15 @@ class ContractionEmitter {
     return r;
   }
 
-  // Weights on their way into the arrays while something else streams: block by block of their rows.
+  // Weights on their way into the arrays while something else streams: block by block of their
+  // rows.
   struct Next {
     int64_t alike = 0, blocks = 0;  // the first `alike` of them may be pushed by a loop
     std::function<void(const Sx& block)> push;
   };
 
-  // Blocks of weight rows of a step for array q: of k, or of n where the right factor is transposed.
+  // Blocks of weight rows of a step for array q: of k, or of n where the right factor is
+  // transposed.
   int64_t weight_blocks(const Sx& first, int64_t extent, int64_t q) const {
     if (!c_.transposed) return ceil_div(extent, rows_);
     int64_t columns = std::min(count_ - q * halves_, halves_) * kLanes;
@@ -544,8 +546,7 @@ class ContractionEmitter {
             "rows and weights");
         pushed = both;
       }
-      if (full_ > both)
-        loop(full_ - both, [&](const Sx& t) { tile(t + both); }, "rows");
+      if (full_ > both) loop(full_ - both, [&](const Sx& t) { tile(t + both); }, "rows");
       if (rest_) f(tile0_ + full_, unit0 + full_ * step, rest_);
     });
     if (next.alike > pushed)
@@ -556,37 +557,39 @@ class ContractionEmitter {
   // The rest of the nest, on the sums.
   void finish(const Sx& first, int64_t count) {
     const bool own = c_.m && v_.spans.count(c_.m->var.get());
-    over_rows([&](const Sx& t, const Sx& unit0, int64_t have) {
-      for (int64_t col = 0; col < count; ++col) {
-        roles(c_.m, c_.n, ceil_div(have, kSublanes), have);
-        const Sx at = (first + col) * kLanes;
-        if (c_.m)
-          set_axis(c_.m, Role::Sublane, (m_span_.first + t) * rows_, t * rows_,
-                   have < rows_ || (own && m_extent_ % rows_ != 0));
-        set_axis(c_.n, Role::Lane, at, col_local(at), extent_of(*c_.n) % kLanes != 0);
-        Cell cell;
-        cell.dtype = c_.acc->dtype;
-        cell.fixed = true;
-        for (int64_t u = 0; u < (c_.m ? ceil_div(have, kSublanes) : 1); ++u) {
-          if (in_array_) {
-            const Vector sum = b_.vec(Op::MxRead, col / halves_,
-                                      to_arg(b_, (unit0 + u) * halves_ + col % halves_));
-            cell.v.push_back(c_.m ? sum : b_.vec(Op::VBcastSub, sum, 0));
-            continue;
+    over_rows(
+        [&](const Sx& t, const Sx& unit0, int64_t have) {
+          for (int64_t col = 0; col < count; ++col) {
+            roles(c_.m, c_.n, ceil_div(have, kSublanes), have);
+            const Sx at = (first + col) * kLanes;
+            if (c_.m)
+              set_axis(c_.m, Role::Sublane, (m_span_.first + t) * rows_, t * rows_,
+                       have < rows_ || (own && m_extent_ % rows_ != 0));
+            set_axis(c_.n, Role::Lane, at, col_local(at), extent_of(*c_.n) % kLanes != 0);
+            Cell cell;
+            cell.dtype = c_.acc->dtype;
+            cell.fixed = true;
+            for (int64_t u = 0; u < (c_.m ? ceil_div(have, kSublanes) : 1); ++u) {
+              if (in_array_) {
+                const Vector sum = b_.vec(Op::MxRead, col / halves_,
+                                          to_arg(b_, (unit0 + u) * halves_ + col % halves_));
+                cell.v.push_back(c_.m ? sum : b_.vec(Op::VBcastSub, sum, 0));
+                continue;
+              }
+              const code::Arg row = to_arg(b_, acc_row(unit0 + u, col));
+              cell.v.push_back(c_.m ? b_.load(v_.scratch_region, row)
+                                    : b_.load_bcast(v_.scratch_region, row));
+            }
+            v_.cells[c_.acc.get()] = cell;
+            for (const Stmt* s : c_.epilogue) v_.statement(*s);
           }
-          const code::Arg row = to_arg(b_, acc_row(unit0 + u, col));
-          cell.v.push_back(c_.m ? b_.load(v_.scratch_region, row)
-                                : b_.load_bcast(v_.scratch_region, row));
-        }
-        v_.cells[c_.acc.get()] = cell;
-        for (const Stmt* s : c_.epilogue) v_.statement(*s);
-      }
-      // Columns of an array that no factor has: their sums are taken out all the same.
-      if (!in_array_) return;
-      for (int64_t col = count; col % halves_ != 0; ++col)
-        for (int64_t u = 0; u < (c_.m ? ceil_div(have, kSublanes) : 1); ++u)
-          b_.vec(Op::MxRead, col / halves_, to_arg(b_, (unit0 + u) * halves_ + col % halves_));
-    }, {});
+          // Columns of an array that no factor has: their sums are taken out all the same.
+          if (!in_array_) return;
+          for (int64_t col = count; col % halves_ != 0; ++col)
+            for (int64_t u = 0; u < (c_.m ? ceil_div(have, kSublanes) : 1); ++u)
+              b_.vec(Op::MxRead, col / halves_, to_arg(b_, (unit0 + u) * halves_ + col % halves_));
+        },
+        {});
     roles(nullptr, nullptr, 1, kSublanes);
   }
 
