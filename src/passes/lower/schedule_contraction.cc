@@ -201,6 +201,8 @@ class Blocker {
     int64_t width = int64_t{vectors_} * lanes_;
     packed_ = !both && columns > 0 && repack_param(kernel_, n, width, constant_, own_repacks_);
     if (!packed_ && !both && !contiguous_columns(n)) {
+      // One row would read each packed element once: a dot product along the reduction is quicker.
+      if (rows == 1 && stride_is_one(n, n.reds.back())) return refused("packing b for one row");
       if (!pack_layout(n)) return refused("b is not contiguous along columns and cannot be packed");
     }
     guarded_ = columns < 0 || columns % width != 0;
@@ -268,14 +270,13 @@ class Blocker {
     return true;
   }
 
-  bool contiguous_columns(const Nest& n) {
-    bool ok = true;
+  static bool contiguous_columns(const Nest& n) { return stride_is_one(n, n.columns); }
+  static bool stride_is_one(const Nest& n, const Stmt* along) {
     Expr b = stripped(n.b);
     if (b->kind != ExprNode::Kind::Load) return false;
-    Expr s = stride_of(flat_offset(b->buffer, b->args), n.columns->var);
+    Expr s = stride_of(flat_offset(b->buffer, b->args), along->var);
     int64_t one = 0;
-    ok = s && loop::is_const(s, &one) && one == 1;
-    return ok;
+    return s && loop::is_const(s, &one) && one == 1;
   }
 
   Stmt* find(const std::string& name) { return find_loop(kernel_.body, name); }
