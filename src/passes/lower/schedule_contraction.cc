@@ -201,8 +201,10 @@ class Blocker {
     int64_t width = int64_t{vectors_} * lanes_;
     packed_ = !both && columns > 0 && repack_param(kernel_, n, width, constant_, own_repacks_);
     if (!packed_ && !both && !contiguous_columns(n)) {
-      // One row would read each packed element once: a dot product along the reduction is quicker.
-      if (rows == 1 && stride_is_one(n, n.reds.back())) return refused("packing b for one row");
+      // One row reads each packed element as often as windows overlap. A dot product along the
+      // reduction is quicker than copying for few.
+      if (rows == 1 && overlap(n) < lanes_ && stride_is_one(n, n.reds.back()))
+        return refused("packing b for one row");
       if (!pack_layout(n)) return refused("b is not contiguous along columns and cannot be packed");
     }
     guarded_ = columns < 0 || columns % width != 0;
@@ -268,6 +270,16 @@ class Blocker {
       if (static_cast<int>(d) != column) pack_order_.push_back(std::to_string(d));
     pack_order_.push_back(std::to_string(column));
     return true;
+  }
+
+  // Steps of the reduction that read b along the columns.
+  static int64_t overlap(const Nest& n) {
+    int64_t steps = 1;
+    for (const Expr& e : stripped(n.b)->args)
+      if (mentions(e, n.columns->var))
+        for (const Stmt* r : n.reds)
+          if (mentions(e, r->var)) steps *= std::max<int64_t>(constant_extent(*r), 1);
+    return steps;
   }
 
   static bool contiguous_columns(const Nest& n) { return stride_is_one(n, n.columns); }
