@@ -274,8 +274,10 @@ nb::list evaluate(const std::string& name, std::optional<nb::bytes> bytes, const
     outputs = evaluate_named(source, options.session().compile, inputs);
   }
   nb::list all;
-  for (const auto& o : take(std::move(outputs)))
+  for (auto& o : take(std::move(outputs))) {
+    o.value.mutable_bytes();  // a result may be an input's own bytes, borrowed for this call
     all.append(nb::make_tuple(o.name, std::string(tenfold::name(o.value.dtype())), array(o.value)));
+  }
   return all;
 }
 
