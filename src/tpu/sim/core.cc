@@ -1,15 +1,16 @@
 #include "tpu/sim/core.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "tpu/sim/core_values.h"
 
 namespace tenfold::tpu {
 namespace {
 
-constexpr size_t kMostScalars = 16;  // scalar results of a bundle (slots: 8 and 8 at most)
-constexpr uint64_t kTick = 256;      // of the buses' time in a cycle
-constexpr uint64_t kPortBuffer = 8;  // registers that a copy may lag behind vector memory's ports
+constexpr size_t kMostScalars = 16;      // scalar results of a bundle (slots: 8 and 8 at most)
+constexpr uint64_t kTick = 256;          // of the buses' time in a cycle
+constexpr uint64_t kPortBuffer = kTick;  // one register may lag behind vector memory's ports
 
 uint64_t to_cycle(uint64_t ticks) { return (ticks + kTick - 1) / kTick; }
 
@@ -21,10 +22,11 @@ Core::Core(const Shared& shared, const Code& code, int id, Mode mode)
   if (mode.values) values_ = std::make_unique<Values>(c);
   if (mode.tile) steady_ = std::make_unique<Steady>(*this);
   smem_.resize(static_cast<size_t>(c.smem_bytes / 4));
+  smem_unknown_.resize(smem_.size());
   arrays_.resize(static_cast<size_t>(c.mxu_count));
   engines_.resize(static_cast<size_t>(c.dma_engines));
   queue_ = static_cast<uint64_t>(c.mxu_input_queue);
-  ports_ = static_cast<uint64_t>(c.vmem_ports);
+  ports_ = static_cast<uint64_t>(c.vmem_ports * kTick);
   results_room_ = static_cast<size_t>(result_queue_entries(c));
   for (Array& a : arrays_)
     if (c.mxu_accumulates) a.accumulators.resize(results_room_);
@@ -58,11 +60,10 @@ void Core::advance(uint64_t cycles, Cause cause, const DecodedBundle* issued) {
   const uint64_t begin = now_, end = now_ + cycles;
   now_ = end;
   r.at(Raw::kCore, cause) += cycles;
-  uint64_t used = 0;
   if (issued != nullptr) {
     for (uint32_t bits = issued->units; bits != 0; bits &= bits - 1)
       ++r.v[Raw::kSlot + static_cast<size_t>(std::countr_zero(bits))];
-    used = std::min<uint64_t>(issued->vmem, ports_);
+    port_debt_ += issued->vmem * kTick;
   }
   for (Array& a : arrays_) {
     const uint64_t rows = a.rows.take(begin, end);
@@ -87,10 +88,7 @@ void Core::advance(uint64_t cycles, Cause cause, const DecodedBundle* issued) {
   r.at(Raw::kEup, cause) += cycles - eup;
   // What copies bring goes through vector memory's ports beside loads and stores.
   port_debt_ += moving * bus_registers_;
-  if (port_debt_ > 0) {
-    const uint64_t spare = (ports_ - used) * cycles * kTick;
-    port_debt_ -= std::min(port_debt_, spare);
-  }
+  port_debt_ -= std::min(port_debt_, ports_ * cycles);
 }
 
 void Core::sleep_until(uint64_t time, Cause cause) {
@@ -152,6 +150,7 @@ void Core::signature(std::vector<int64_t>* out) const {
   until(hbm_free_ / kTick);
   until(cmem_free_ / kTick);
   for (uint64_t t : {eup_free_, transposer_free_, transposed_}) until(t);
+  out->push_back(static_cast<int64_t>(port_debt_ / kTick));
 }
 
 // ---- when a bundle can be issued ---------------------------------------------------------------
@@ -183,6 +182,7 @@ bool Core::wait_for_unit(const DecodedInst& d, uint64_t* time, Cause* cause) {
     case Act::Weight: {
       const Array& a = arrays_[static_cast<size_t>(d.inst.a[0])];
       queued(std::max(a.port_free, a.next_free), Cause::WeightShift);
+      if (shared_.chip.mxu_weight_sets < 2) queued(a.rows_free, Cause::Dependency);
       return true;
     }
     case Act::Rows:
@@ -267,7 +267,8 @@ bool Core::start(const DecodedInst& d, uint64_t time) {
   switch (d.act) {
     case Act::Weight: {
       Array& a = arrays_[static_cast<size_t>(d.inst.a[0])];
-      const uint64_t begin = std::max({time, a.port_free, a.next_free});
+      const uint64_t rows_end = shared_.chip.mxu_weight_sets < 2 ? a.rows_free : 0;
+      const uint64_t begin = std::max({time, a.port_free, a.next_free, rows_end});
       a.port_free = begin + cycles;
       a.port.add(begin, a.port_free);
       a.pushed = true;
@@ -363,7 +364,7 @@ bool Core::start_copy(const DecodedInst& d, uint64_t time) {
   ride(&hbm_free_, s.hbm_bus, hbm_cycles_per_byte_);
   ride(&cmem_free_, s.cmem_bus, cmem_cycles_per_byte_);
   // Between on-chip memories only: as fast as vector memory's ports, half of them for each side.
-  if (s.hbm_bus + s.cmem_bus == 0) end = begin + s.rows * kTick * 2 / (ports_ * kSublanes);
+  if (s.hbm_bus + s.cmem_bus == 0) end = begin + s.rows * kTick * kTick * 2 / (ports_ * kSublanes);
   const uint64_t arrival = std::max(to_cycle(end), first_byte + 1);
   engine = arrival;
   dma_busy_.add(begin / kTick, arrival);
@@ -375,7 +376,32 @@ bool Core::start_copy(const DecodedInst& d, uint64_t time) {
   r.v[Raw::kHbmRead] += s.read_bytes;
   r.v[Raw::kHbmWrite] += s.write_bytes;
   r.v[Raw::kHbmBus] += s.hbm_bus;
+  if (!mode_.values && code_.program->shapes[static_cast<size_t>(d.inst.a[3])].to == Space::Smem)
+    copy_scalars(d);
   return true;
+}
+
+// In a run without values scalar memory still holds what is bound: sizes and counters that jumps
+// depend on. The rest is not known.
+void Core::copy_scalars(const DecodedInst& d) {
+  const DmaShape& shape = code_.program->shapes[static_cast<size_t>(d.inst.a[3])];
+  for (uint64_t i = 0; i < shape.total_rows(); ++i) {
+    uint64_t n = i / shape.rows;
+    int64_t from =
+        int64_t{static_cast<uint32_t>(value(d, 0))} + static_cast<int64_t>(i % shape.rows);
+    int64_t to = int64_t{static_cast<uint32_t>(value(d, 1))} + static_cast<int64_t>(i % shape.rows);
+    for (size_t dim = 3; dim-- > 0; n /= shape.dims[dim].count) {
+      from += static_cast<int64_t>(n % shape.dims[dim].count) * shape.dims[dim].from_stride;
+      to += static_cast<int64_t>(n % shape.dims[dim].count) * shape.dims[dim].to_stride;
+    }
+    if (to < 0 || static_cast<uint64_t>(to + 1) * kRowWords > smem_.size()) continue;
+    const std::byte* row = shape.from == Space::Hbm && from >= 0
+                               ? shared_.hbm.find(static_cast<uint64_t>(from), 1, false)
+                               : nullptr;
+    const auto word = static_cast<size_t>(to) * kRowWords;
+    if (row != nullptr) std::memcpy(&smem_[word], row, kRowBytes);
+    std::fill_n(smem_unknown_.begin() + static_cast<ptrdiff_t>(word), kRowWords, row == nullptr);
+  }
 }
 
 // ---- scalars and jumps -------------------------------------------------------------------------
@@ -391,6 +417,7 @@ bool Core::run_scalars(const DecodedBundle& b) {
   struct SmemStore {
     int64_t word;
     int32_t value;
+    bool unknown;
   };
   SmemStore stores[kMostScalars];
   size_t num_stores = 0;
@@ -419,15 +446,19 @@ bool Core::run_scalars(const DecodedBundle& b) {
           break;
         }
         const int32_t v = scalars_[static_cast<size_t>(in.a[0])];
-        const bool sure = (unknown_ >> in.a[0] & 1) == 0;
+        if ((unknown_ >> in.a[0] & 1) != 0) {
+          return fail("tpu-data",
+                      "a jump depends on data, which a run for timing only does not "
+                      "have; run with values and the bundle clock");
+        }
         if (in.op == Op::Loop) {
           const auto left = static_cast<int32_t>(static_cast<uint32_t>(v) - 1);
-          results[n++] = {in.a[0], left, !sure};
+          results[n++] = {in.a[0], left, false};
           taken = left > 0;
-          if (log != nullptr) log->record(sure ? Fact::Sign : Fact::Stop, left);
+          if (log != nullptr) log->record(Fact::Sign, left);
         } else {
           taken = bubble = (v != 0) == (in.op == Op::JumpNz);
-          if (log != nullptr) log->record(sure ? Fact::Sign : Fact::Stop, v);
+          if (log != nullptr) log->record(Fact::Sign, v);
         }
         if (taken) next = static_cast<uint32_t>(in.a[1]);
         break;
@@ -445,11 +476,11 @@ bool Core::run_scalars(const DecodedBundle& b) {
         if (sure) smem_peak_ = std::max(smem_peak_, static_cast<uint64_t>(word) + 1);
         if (is_load) {
           // In a run without values a table that a copy brought is not there.
-          const bool fixed = in.is_imm(at);
+          const bool fixed = in.is_imm(at) && !smem_unknown_[static_cast<size_t>(word)];
           results[n++] = {in.a[0], sure ? smem_[static_cast<size_t>(word)] : 0,
                           !mode_.values && !fixed};
         } else if (sure) {
-          stores[num_stores++] = {word, value(d, 2)};
+          stores[num_stores++] = {word, value(d, 2), !known(d, 2)};
           if (log != nullptr && known(d, 2))
             log->record(Fact::Store, static_cast<int32_t>(word), value(d, 2));
         }
@@ -514,8 +545,10 @@ bool Core::run_scalars(const DecodedBundle& b) {
     const uint32_t bit = 1u << results[i].reg;
     unknown_ = results[i].unknown ? unknown_ | bit : unknown_ & ~bit;
   }
-  for (size_t i = 0; i < num_stores; ++i)
+  for (size_t i = 0; i < num_stores; ++i) {
     smem_[static_cast<size_t>(stores[i].word)] = stores[i].value;
+    smem_unknown_[static_cast<size_t>(stores[i].word)] = stores[i].unknown;
+  }
   if (halted_) return true;
   if (next >= code_.bundles.size()) {
     return fail("tpu-deadlock", "the program ends without halt; end it with halt");
@@ -545,9 +578,9 @@ bool Core::step() {
   if (!wait_for_operands(b, &time, &cause)) return false;
   if (mode_.timing) {
     if (time > now_) advance(time - now_, cause, nullptr);
-    if (b.vmem > 0 && port_debt_ > kPortBuffer * kTick) advance(1, Cause::OnchipPort, nullptr);
+    if (b.vmem > 0 && port_debt_ > kPortBuffer)
+      advance((port_debt_ - kPortBuffer + ports_ - 1) / ports_, Cause::OnchipPort, nullptr);
     time = now_;
-    if (b.vmem > ports_) advance((b.vmem - 1) / ports_, Cause::OnchipPort, nullptr);
     ++counts_->v[Raw::kBundles];
     counts_->v[Raw::kInstructions] += b.insts_end - b.insts;
     for (uint32_t i = b.writes; i < b.writes_end; ++i)

@@ -76,6 +76,7 @@ class Core {
   bool wait_for_unit(const DecodedInst& d, uint64_t* time, Cause* cause);
   bool start(const DecodedInst& d, uint64_t time);
   bool start_copy(const DecodedInst& d, uint64_t time);
+  void copy_scalars(const DecodedInst& d);
   void advance(uint64_t cycles, Cause cause, const DecodedBundle* issued);
   bool step();
   bool run_scalars(const DecodedBundle& b);
@@ -110,6 +111,7 @@ class Core {
   std::array<int32_t, kScalarRegs> scalars_{};
   uint32_t unknown_ = 0;  // scalar registers whose value a run without values cannot know
   std::vector<int32_t> smem_;
+  std::vector<bool> smem_unknown_;  // words likewise
 
   std::array<uint64_t, kAllRegs> ready_{};
   std::vector<Array> arrays_;
@@ -123,7 +125,8 @@ class Core {
   uint64_t port_debt_ = 0;  // registers that copies still have to move, in 1/256
 
   // From the chip, in cycles.
-  uint64_t queue_, dma_latency_, ports_;
+  uint64_t queue_, dma_latency_;
+  uint64_t ports_;          // registers that vector memory moves in a cycle, in 1/256
   uint64_t bus_registers_;  // that HBM's bus brings in a cycle, in 1/256
   double hbm_cycles_per_byte_, cmem_cycles_per_byte_;
   size_t results_room_;

@@ -173,6 +173,9 @@ bool Steady::skip(Track& t, size_t period) {
                                          static_cast<uint32_t>(factor));
   }
   core_.shift_time(cycles);
+  // An outer loop's iterations are alike only if their inner loops were skipped alike.
+  record(Fact::Fixed, static_cast<int32_t>(std::min<uint64_t>(factor, INT32_MAX)),
+         static_cast<int32_t>(period));
   t.history.clear();
   return true;
 }
