@@ -74,7 +74,18 @@ void Core::advance(uint64_t cycles, Cause cause, const DecodedBundle* issued) {
     r.at(Raw::kMxu, Cause::WeightShift) += shifting;
     r.at(Raw::kMxu, cause) += rest - shifting;
   }
-  const uint64_t moving = dma_busy_.take(begin, end);
+  const uint64_t moving = count_dma(begin, cycles, cause);
+  const uint64_t eup = eup_busy_.take(begin, end);
+  r.at(Raw::kEup, Cause::Compute) += eup;
+  r.at(Raw::kEup, cause) += cycles - eup;
+  // What copies bring goes through vector memory's ports beside loads and stores.
+  port_debt_ += moving * bus_registers_;
+  port_debt_ -= std::min(port_debt_, ports_ * cycles);
+}
+
+uint64_t Core::count_dma(uint64_t begin, uint64_t cycles, Cause cause) {
+  Raw& r = *counts_;
+  const uint64_t moving = dma_busy_.take(begin, begin + cycles);
   uint64_t rest = cycles - moving;
   r.at(Raw::kDma, Cause::Compute) += moving;
   if (rest > 0 && last_arrival_ > begin) {
@@ -83,12 +94,7 @@ void Core::advance(uint64_t cycles, Cause cause, const DecodedBundle* issued) {
     rest -= latency;
   }
   r.at(Raw::kDma, cause) += rest;
-  const uint64_t eup = eup_busy_.take(begin, end);
-  r.at(Raw::kEup, Cause::Compute) += eup;
-  r.at(Raw::kEup, cause) += cycles - eup;
-  // What copies bring goes through vector memory's ports beside loads and stores.
-  port_debt_ += moving * bus_registers_;
-  port_debt_ -= std::min(port_debt_, ports_ * cycles);
+  return moving;
 }
 
 void Core::sleep_until(uint64_t time, Cause cause) {
@@ -108,49 +114,57 @@ void Core::drain() {
   sleep_until(end, Cause::Idle);
 }
 
-void Core::shift_time(uint64_t by) {
+void Core::shift_units(uint64_t by) {
   now_ += by;
   for (uint64_t& t : ready_) t += by;
   for (Array& a : arrays_) {
-    for (uint64_t* t : {&a.rows_free, &a.port_free, &a.next_free, &a.weights_there}) *t += by;
+    for (uint64_t* t :
+         {&a.rows_free, &a.port_free, &a.next_free, &a.weights_there, &a.last_accumulated})
+      *t += by;
     for (uint64_t& t : a.results) t += by;
-    for (uint64_t& t : a.accumulators) t += by;
     a.rows.shift(by);
     a.port.shift(by);
   }
+  for (uint64_t* t : {&eup_free_, &transposer_free_, &transposed_}) *t += by;
+  eup_busy_.shift(by);
+}
+
+void Core::shift_copies(uint64_t by) {
   for (Semaphore& s : semaphores_)
     for (uint64_t& t : s.arrivals) t += by;
   for (uint64_t& t : engines_) t += by;
   hbm_free_ += by * kTick;
   cmem_free_ += by * kTick;
-  for (uint64_t* t : {&last_arrival_, &eup_free_, &transposer_free_, &transposed_}) *t += by;
-  eup_busy_.shift(by);
+  last_arrival_ += by;
   dma_busy_.shift(by);
 }
 
-void Core::signature(std::vector<int64_t>* out) const {
-  out->clear();
+// Counts must be equal where distances may differ a little, so they weigh more than any tolerance.
+void Core::unit_distances(std::vector<int64_t>* out) const {
   auto until = [&](uint64_t t) { out->push_back(t > now_ ? static_cast<int64_t>(t - now_) : 0); };
-  // Counts must be equal where distances may differ a little.
-  auto count = [&](size_t n) { out->push_back(static_cast<int64_t>(n) << 20); };
   for (uint64_t t : ready_) until(t);
   for (const Array& a : arrays_) {
     for (uint64_t t : {a.rows_free, a.port_free, a.next_free, a.weights_there}) until(t);
-    count(a.results.size() - a.head + a.pushed);
+    out->push_back(static_cast<int64_t>(a.results.size() - a.head + a.pushed) << 20);
     if (a.head < a.results.size()) {
       until(a.results[a.head]);
       until(a.results.back());
     }
+    until(a.last_accumulated);
   }
+  for (uint64_t t : {eup_free_, transposer_free_, transposed_}) until(t);
+  out->push_back(static_cast<int64_t>(port_debt_ / kTick));
+}
+
+void Core::copy_distances(std::vector<int64_t>* out) const {
+  auto until = [&](uint64_t t) { out->push_back(t > now_ ? static_cast<int64_t>(t - now_) : 0); };
   for (const Semaphore& s : semaphores_) {
-    count(s.arrivals.size());
+    out->push_back(static_cast<int64_t>(s.arrivals.size()) << 20);
     for (uint64_t t : s.arrivals) until(t);
   }
   for (size_t i = 0; i < engines_.size(); ++i) until(engines_[(engine_ + i) % engines_.size()]);
   until(hbm_free_ / kTick);
   until(cmem_free_ / kTick);
-  for (uint64_t t : {eup_free_, transposer_free_, transposed_}) until(t);
-  out->push_back(static_cast<int64_t>(port_debt_ / kTick));
 }
 
 // ---- when a bundle can be issued ---------------------------------------------------------------
@@ -301,12 +315,17 @@ bool Core::start(const DecodedInst& d, uint64_t time) {
           a.results.push_back(there);
         } else {
           a.accumulators[static_cast<size_t>(value(d, 3) + i)] = there;
+          a.last_accumulated = there;
+          if (steady_) steady_->record(Steady::Fact::Accumulate, value(d, 3) + i, d.inst.a[0]);
         }
       }
       return true;
     }
     case Act::Pop:
       ++arrays_[static_cast<size_t>(d.inst.a[1])].head;
+      return true;
+    case Act::ReadAcc:
+      if (steady_) steady_->record(Steady::Fact::Take, value(d, 2), d.inst.a[1]);
       return true;
     case Act::TransPush:
       transposer_free_ = time + cycles;
@@ -318,11 +337,13 @@ bool Core::start(const DecodedInst& d, uint64_t time) {
     case Act::Dma:
       return start_copy(d, time);
     case Act::Wait: {
+      ++copies_;
       auto& arrivals = semaphores_[static_cast<size_t>(value(d, 0))].arrivals;
       arrivals.erase(arrivals.begin(), arrivals.begin() + value(d, 1));
       return true;
     }
     case Act::Signal: {
+      ++copies_;
       const int64_t n = value(d, 0), count = value(d, 1);
       if (n < 0 || n >= kSemaphores || count < 0 || count > 65536) {
         return fail("tpu-address", "signal of semaphore " + std::to_string(n) + " by " +
@@ -343,6 +364,7 @@ bool Core::start(const DecodedInst& d, uint64_t time) {
 }
 
 bool Core::start_copy(const DecodedInst& d, uint64_t time) {
+  ++copies_;
   const int64_t n = value(d, 2);
   if (n < 0 || n >= kSemaphores) {
     return fail("tpu-address", "semaphore " + std::to_string(n) + ", wanted 0 to " +

@@ -59,6 +59,7 @@ class Core {
     std::vector<uint64_t> results;  // when each is there, oldest at `head`
     size_t head = 0;
     std::vector<uint64_t> accumulators;  // when each is there
+    uint64_t last_accumulated = 0;       // the latest of them
     Busy rows, port;
   };
   struct Semaphore {
@@ -80,8 +81,12 @@ class Core {
   void advance(uint64_t cycles, Cause cause, const DecodedBundle* issued);
   bool step();
   bool run_scalars(const DecodedBundle& b);
-  void shift_time(uint64_t by);
-  void signature(std::vector<int64_t>* out) const;
+  // Distances from now: of registers and units; of copies and what they use.
+  void unit_distances(std::vector<int64_t>* out) const;
+  void copy_distances(std::vector<int64_t>* out) const;
+  void shift_units(uint64_t by);
+  void shift_copies(uint64_t by);
+  uint64_t count_dma(uint64_t begin, uint64_t cycles, Cause cause);
 
   // The values (core_values.cc).
   bool run_vectors(const DecodedBundle& b);
@@ -120,6 +125,7 @@ class Core {
   size_t engine_ = 0;
   uint64_t hbm_free_ = 0, cmem_free_ = 0;  // in 1/256 cycles
   uint64_t last_arrival_ = 0;
+  uint64_t copies_ = 0;  // started, and waits
   uint64_t eup_free_ = 0, transposer_free_ = 0, transposed_ = 0;
   Busy eup_busy_, dma_busy_;
   uint64_t port_debt_ = 0;  // registers that copies still have to move, in 1/256

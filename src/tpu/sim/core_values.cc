@@ -261,9 +261,9 @@ bool Core::matrix(const DecodedInst& d, uint32_t* to) {
       const uint32_t* w = v.vector[in.a[2]];
       const int reg = static_cast<int>(value(d, 1));
       if (reg < 0 || reg >= (dim + register_rows - 1) / register_rows * parts) {
-        return fail("tpu-mxu", "weight register " + std::to_string(reg) + " of " +
-                                   std::to_string((dim + register_rows - 1) / register_rows *
-                                                  parts));
+        return fail("tpu-mxu",
+                    "weight register " + std::to_string(reg) + " of " +
+                        std::to_string((dim + register_rows - 1) / register_rows * parts));
       }
       const int block = reg / parts, half = reg % parts;
       // Rows of K that are new in this set start as zeros: columns not pushed stay so.
