@@ -11,10 +11,16 @@ BF16 = "bf16"
 
 
 def matmuls(m, k, n, count):
-    """`count` products, each with weights of its own, which the silicon streamed."""
+    """`count` products, each with weights of its own, which the silicon streamed. One feeds the next
+    where shapes allow it, so that what fits stays on the chip."""
     g = Graph()
     x = g.arg((m, k), BF16)
-    return g.text([g.dot(x, g.arg((k, n), BF16), ((1,), (0,))) for _ in range(count)])
+    weights = [g.arg((k, n), BF16) for _ in range(count)]
+    if k != n:
+        return g.text([g.dot(x, w, ((1,), (0,))) for w in weights])
+    for w in weights:
+        x = g.dot(x, w, ((1,), (0,)))
+    return g.text([x])
 
 
 def chain(op, n, trips):
