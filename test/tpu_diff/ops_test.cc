@@ -29,8 +29,8 @@ int count(int standard) {
 double allowed(const Op& op, const std::string& precision) {
   const DType t = real_of(op.result()->type.dtype);
   const OpKind k = op.def->kind;
-  if (k == OpKind::Elementwise || k == OpKind::View || k == OpKind::Constant ||
-      k == OpKind::Sort || !is_float(t))
+  if (k == OpKind::Elementwise || k == OpKind::View || k == OpKind::Constant || k == OpKind::Sort ||
+      !is_float(t))
     return 0;
   if (t == DType::BF16) return 1.6e-2;
   if (t == DType::F16) return 2e-3;
@@ -125,7 +125,7 @@ TEST(TpuOps, small_shapes_on_v5e) {
 }
 TEST(TpuOps, shapes_of_several_tiles_on_v6e) {
   std::map<std::string, Tally> tally;
-  compare_with_evaluator("v6e", "bf16", count(2), 150, 3, &tally);
+  compare_with_evaluator("v6e", "bf16", count(3), 140, 2, &tally);
   report(tally);
 }
 TEST(TpuOps, f32_products_in_pieces) {

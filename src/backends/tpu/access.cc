@@ -627,7 +627,8 @@ Val Vectorizer::Impl::load_scratch(const Scratch& s, const std::vector<Expr>& in
   const Sx off = s.by_lane ? Sx(0) : floor_mod(b, c.base, kLanes);
   const bool whole = off.is_const() && off.c == 0;
   if (c.ks || c.kl > 1 || c.kl < 0 || (c.kl && (!whole || s.by_lane))) {
-    refuse("a workspace is read out of step", c.ks ? sublane : lane, c.ks ? Role::Sublane : Role::Lane);
+    refuse("a workspace is read out of step", c.ks ? sublane : lane,
+           c.ks ? Role::Sublane : Role::Lane);
     return r;
   }
   const size_t n = s.by_unit ? units : 1;

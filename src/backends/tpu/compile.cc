@@ -51,11 +51,11 @@ struct ValueState {
 
 struct Step {
   enum class Kind : uint8_t { Kernel, Host, Copy, LoopBegin, LoopEnd } kind = Kind::Kernel;
-  std::optional<Nest> nest;            // Kernel
-  int host = -1;                       // Host: index into host works
+  std::optional<Nest> nest;                    // Kernel
+  int host = -1;                               // Host: index into host works
   const Value *from = nullptr, *to = nullptr;  // Copy, whole
-  int64_t trips = 0;                   // LoopBegin
-  int partner = -1;                    // LoopBegin, LoopEnd: the other
+  int64_t trips = 0;                           // LoopBegin
+  int partner = -1;                            // LoopBegin, LoopEnd: the other
   int depth = 0;
   std::vector<int32_t> nodes;
 };
@@ -146,7 +146,8 @@ class ChipCompiler {
     std::vector<size_t> carried;
     for (size_t i = 0; i < body.args.size(); ++i) {
       if (static_cast<int>(i) == counted->counter && !counted->counter_used) continue;
-      if (auto why = type_problem(body.args[i]->type)) return "the loop carries a tensor, and " + *why;
+      if (auto why = type_problem(body.args[i]->type))
+        return "the loop carries a tensor, and " + *why;
       const Value* r = body.results()[i];
       if (!r->def() && r != body.args[i].get() && r->block() == &body)
         return "the loop turns its values round";
@@ -200,9 +201,9 @@ class ChipCompiler {
     for (size_t i : carried) {
       const Value* result = op.result(static_cast<int>(i));
       done_.insert(result);
-      const bool leaves = std::any_of(result->users().begin(), result->users().end(), [](const GraphOp* u) {
-        return u->def->kind == OpKind::Terminator;
-      });
+      const bool leaves =
+          std::any_of(result->users().begin(), result->users().end(),
+                      [](const GraphOp* u) { return u->def->kind == OpKind::Terminator; });
       if (leaves)
         copy(body.args[i].get(), result);
       else
@@ -225,7 +226,8 @@ class ChipCompiler {
     int def = -1, last = -1;
     const Nest* maker = nullptr;
     for (size_t i = static_cast<size_t>(first); i < steps_.size(); ++i) {
-      if (steps_[i].kind == Step::Kind::Copy && (steps_[i].from == arg || steps_[i].to == result)) return false;
+      if (steps_[i].kind == Step::Kind::Copy && (steps_[i].from == arg || steps_[i].to == result))
+        return false;
       if (!steps_[i].nest) continue;
       for (const Param& p : steps_[i].nest->params) {
         if (p.value == result && p.written) def = static_cast<int>(i), maker = &*steps_[i].nest;
@@ -398,7 +400,8 @@ class ChipCompiler {
         for_each_value(steps_[static_cast<size_t>(at)], [&](const Value* v) {
           ValueState& s = state(v);
           if (s.def < end.partner) s.last = std::max(s.last, static_cast<int>(i));
-          if (end.depth == 0 && (s.input || s.constant)) s.in_loop = std::make_pair(end.partner, static_cast<int>(i));
+          if (end.depth == 0 && (s.input || s.constant))
+            s.in_loop = std::make_pair(end.partner, static_cast<int>(i));
         });
     }
   }
@@ -505,7 +508,8 @@ class ChipCompiler {
     const ValueState& s = values_.at(rep(v));
     Home h;
     const int at = static_cast<int>(step);
-    if (s.loop_vmem.address >= 0 && s.loop_vmem.bytes && at > s.loop_vmem.first && at < s.loop_vmem.last)
+    if (s.loop_vmem.address >= 0 && s.loop_vmem.bytes && at > s.loop_vmem.first &&
+        at < s.loop_vmem.last)
       h.vmem_row = vmem_.resident + s.loop_vmem.address;
     else if (s.resident)
       h.vmem_row = vmem_.resident + s.vmem.address;
@@ -558,7 +562,8 @@ class ChipCompiler {
         case Step::Kind::Copy: {
           code::Kernel code("copy." + std::to_string(i));
           code::Builder b(&code);
-          emit_copy(b, home(steps_[i].from, i), home(steps_[i].to, i), values_.at(rep(steps_[i].to)).layout);
+          emit_copy(b, home(steps_[i].from, i), home(steps_[i].to, i),
+                    values_.at(rep(steps_[i].to)).layout);
           TF_ASSIGN(code::CompileReport report, code::compile(code, chip_, &p, co));
           out_.kernels.push_back(std::move(report));
           continue;
@@ -626,7 +631,8 @@ class ChipCompiler {
     Program& p = out_.program;
     for (const Value* v : order_) {
       const ValueState& s = values_[v];
-      if (!s.loop_vmem.bytes || s.loop_vmem.address < 0 || s.loop_vmem.first != static_cast<int>(i)) continue;
+      if (!s.loop_vmem.bytes || s.loop_vmem.address < 0 || s.loop_vmem.first != static_cast<int>(i))
+        continue;
       code::Kernel code("to the chip " + v->name);
       code::Builder b(&code);
       Home from, to;
@@ -648,7 +654,8 @@ class ChipCompiler {
     p.add_bundle(std::array{make(Op::SLd, SReg{0}, Imm{0}, word)});
     p.add_bundle(std::array{make(Op::SSub, SReg{0}, SReg{0}, Imm{1})});
     p.add_bundle(std::array{make(Op::SSt, Imm{0}, word, SReg{0})});
-    p.add_bundle(std::array{make(Op::JumpNz, SReg{0}, Imm{loop_start_.at(static_cast<size_t>(steps_[i].partner))})});
+    p.add_bundle(std::array{
+        make(Op::JumpNz, SReg{0}, Imm{loop_start_.at(static_cast<size_t>(steps_[i].partner))})});
   }
 
   void host_step(size_t i) {
@@ -690,7 +697,7 @@ class ChipCompiler {
   std::unordered_set<const Value*> done_;
   std::unordered_map<const Value*, const Value*> alias_;
   std::unordered_map<const Value*, Literal> constants_;  // counters after their loops
-  std::unordered_set<const GraphOp*> skip_;               // ops that only count
+  std::unordered_set<const GraphOp*> skip_;              // ops that only count
   std::vector<const Value*> block_results_;
   std::unordered_map<size_t, int32_t> loop_start_;
   int depth_ = 0;

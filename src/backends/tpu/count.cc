@@ -82,7 +82,8 @@ std::optional<CountedLoop> count_rounds(const Module& m, const GraphOp& loop) {
   Function* f = scratch->add_function("main", true);
   f->body.add_arg(arg->type, "counter");
   std::vector<Value*> results;
-  build(f, cond, cond.args[static_cast<size_t>(r.counter)].get(), cond.results()[0], cond_ops, results);
+  build(f, cond, cond.args[static_cast<size_t>(r.counter)].get(), cond.results()[0], cond_ops,
+        results);
   build(f, body, arg, next, body_ops, results);
   auto ret = std::make_unique<GraphOp>();
   ret->def = find_op("func.return");

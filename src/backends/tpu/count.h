@@ -10,11 +10,12 @@
 namespace tenfold::tpu {
 
 struct CountedLoop {
-  int counter = 0;            // the operand that decides
+  int counter = 0;  // the operand that decides
   int64_t rounds = 0;
   bool counter_used = false;  // by more than the count itself
   Literal last;               // the counter after the loop
-  std::unordered_set<const tenfold::Op*> only_counter;  // ops of the body that serve the count alone
+  std::unordered_set<const tenfold::Op*>
+      only_counter;  // ops of the body that serve the count alone
 };
 
 // The condition and the next value of one operand must depend on that operand and constants alone,

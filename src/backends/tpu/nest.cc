@@ -238,8 +238,8 @@ class Chooser {
         if (last && c == 1) lane_[l] += worth * std::min(1.0, n / kLanes);
         if (last) sublane_[l] -= worth / 4;
         if (!last)
-          sublane_[l] += worth * std::min(1.0, n / kSublanes) *
-                         (d + 2 == index.size() ? 1 : 0.5) * (c == 1 ? 1 : 0.75);
+          sublane_[l] += worth * std::min(1.0, n / kSublanes) * (d + 2 == index.size() ? 1 : 0.5) *
+                         (c == 1 ? 1 : 0.75);
       }
     }
   }

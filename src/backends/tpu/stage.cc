@@ -145,8 +145,8 @@ int64_t scratch_of(const Nest& n, const Chip& chip, const std::vector<GridLoop>&
   return units * std::min(steps(c.n), chip.mxu_count * chip.mxu_dim / kLanes) * kTileRows;
 }
 
-// The largest multiple of `unit` up to `block` that cuts a loop into equal blocks, if it is not much
-// smaller; else `block`.
+// The largest multiple of `unit` up to `block` that cuts a loop into equal blocks, if it is not
+// much smaller; else `block`.
 int64_t even_block(int64_t steps, int64_t block, int64_t unit) {
   for (int64_t b = block; b * 2 > block; b -= unit)
     if (steps % b == 0) return b;
