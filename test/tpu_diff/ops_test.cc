@@ -67,7 +67,8 @@ void compare_with_evaluator(const std::string& chip_name, const std::string& pre
     if (only && def->name.find(only) == std::string_view::npos) continue;
     SampleOptions options;
     options.special_values = def->kind == OpKind::Elementwise || def->kind == OpKind::View;
-    options.max_dim = max_dim;
+    // A product's sample may have many dimensions.
+    options.max_dim = def->kind == OpKind::Contraction ? std::min<int64_t>(max_dim, 12) : max_dim;
     options.max_rank = max_rank;
     // Half of the samples of types that live on the chip.
     SampleOptions native = options;
