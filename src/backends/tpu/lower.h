@@ -54,6 +54,7 @@ struct Nest {
   double flops = 0;
   std::shared_ptr<const Chain>
       chain;  // the nest is several, block by block; only params are its own
+  bool elementwise = false;  // each element of the result from the same element of the operands
 };
 
 struct LowerContext {
