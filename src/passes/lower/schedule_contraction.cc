@@ -452,7 +452,9 @@ RegisterBlock choose_register_block(int64_t rows, int64_t columns, int lanes,
     if (columns > 0 && v > 1 && (v - 1) * int64_t{lanes} >= columns) break;
     // All accumulators, one row of b, one value of a.
     int most = (machine.vector_registers - 1 - v) / v;
-    most = std::min(most, 14);
+    most = std::min(most, 12);  // rows are streams of their own: more are no gain
+    // The remainders of an open number of rows are code of their own, for every number below m.
+    if (rows < 0) most = std::min(most, v > 1 ? 4 : 8);
     for (int m = 1; m <= std::max(most, 1); ++m) {
       if (rows > 0 && m > rows) break;
       double blocks = columns > 0 ? static_cast<double>((columns + width - 1) / width)
