@@ -122,6 +122,7 @@ class ChipCompiler {
   void plan(const Block& block) {
     FusionOptions fusion;
     fusion.fuse = options_.fuse;
+    fusion.inline_under_guards = false;
     const BlockPlan groups = plan_fusion(block, fusion);
     for (auto& op : block.ops) {
       if (op->def->kind == OpKind::Terminator || op->is("stablehlo.constant")) continue;
@@ -348,9 +349,17 @@ class ChipCompiler {
 
   void group(const Block& block, const Group& g) {
     if (skip_.count(g.root)) return;
-    std::string why = try_chip(g);
+    // The array's results leave it tile by tile: views after a product are for whoever reads it.
+    const bool views = g.hero && g.hero->def->kind == OpKind::Contraction &&
+                       std::any_of(g.epilogue.begin(), g.epilogue.end(),
+                                   [](const GraphOp* op) { return op->def->kind == OpKind::View; });
+    std::string why = views ? "views follow a product" : try_chip(g);
     if (why.empty()) return;
     if (g.members.size() <= 1) return on_host({g.root}, why);
+    if (g.hero && g.hero != g.root) {
+      const auto [first, rest] = split_after_hero(g);
+      if (try_chip(first).empty()) return group(block, rest);
+    }
     // One by one, in order.
     for (auto& op : block.ops) {
       if (!g.members.count(op.get()) || is_immediate(*op)) continue;
@@ -361,6 +370,27 @@ class ChipCompiler {
       why = try_chip(one);
       if (!why.empty()) on_host({op.get()}, why);
     }
+  }
+
+  // The hero with what it reads, and what follows it: two groups where one is too much, for
+  // instance when a reshape after a product would have to be stored element by element.
+  static std::pair<Group, Group> split_after_hero(const Group& g) {
+    const auto reach = [&](const GraphOp* from, const GraphOp* stop) {
+      Group part;
+      std::vector<const GraphOp*> todo{from};
+      while (!todo.empty()) {
+        const GraphOp* op = todo.back();
+        todo.pop_back();
+        if (op == stop || !part.members.insert(op).second) continue;
+        for (const Value* v : op->operands())
+          if (v->def() && g.members.count(v->def())) todo.push_back(v->def());
+      }
+      return part;
+    };
+    Group first = reach(g.hero, nullptr), rest = reach(g.root, g.hero);
+    first.root = first.hero = g.hero;
+    rest.root = g.root;
+    return {std::move(first), std::move(rest)};
   }
 
   // Empty: it runs on the chip.
