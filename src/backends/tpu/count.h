@@ -14,6 +14,7 @@ struct CountedLoop {
   int64_t rounds = 0;
   bool counter_used = false;  // by more than the count itself
   Literal last;               // the counter after the loop
+  std::optional<int32_t> step;  // what it grows by each round, where that is always the same
   std::unordered_set<const tenfold::Op*>
       only_counter;  // ops of the body that serve the count alone
 };
