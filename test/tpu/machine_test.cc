@@ -570,6 +570,25 @@ meet: barrier
   EXPECT_EQ(hbm.words[8 * 128], 1u);
 }
 
+TEST(Machine, a_core_that_ends_at_once_leaves_its_share_and_holds_up_nobody) {
+  // Core 0 alone: coreid 0, jnz at 1, dma at 2, there at 2 + 100 + 64 = 166, wait, barrier, host,
+  // halt at 166 .. 169.
+  const Program p = program(R"(
+.shape hbm vmem 64
+.host "a" "b" 0 0
+  coreid s1
+  jnz s1, end
+  dma s2, 0, 0, 0
+  wait 0, 1
+  barrier
+  host 0
+end: halt
+)");
+  Chip chip = test_chip();
+  chip.cores = 2;
+  EXPECT_EQ(timed(chip, p).total.cycles, 170u);
+}
+
 TEST(Machine, the_host_is_paid_for_its_link) {
   // 1 us there and 1 us back, 8000 bytes each way at 8 GB/s: 1 us each. 4000 cycles.
   Chip chip = test_chip();

@@ -32,15 +32,20 @@ Core::Core(const Shared& shared, const Code& code, int id, Mode mode)
   for (Array& a : arrays_)
     if (c.mxu_accumulates) a.accumulators.resize(results_room_);
   dma_latency_ = static_cast<uint64_t>(std::llround(c.dma_latency_ns * c.clock_mhz / 1e3));
-  const auto cores = static_cast<double>(c.cores);
-  hbm_cycles_per_byte_ = cores / c.bytes_per_cycle(c.hbm_gbps * c.hbm_efficiency);
-  cmem_cycles_per_byte_ = c.cmem_gbps > 0 ? cores / c.bytes_per_cycle(c.cmem_gbps) : 0;
-  bus_registers_ = static_cast<uint64_t>(kTick / (hbm_cycles_per_byte_ * kVregWords * 4));
+  share(static_cast<uint64_t>(c.cores));
   raw_.resize(code.program->kernels.size() + 1);
   counts_ = &raw_[0];
 }
 
 Core::~Core() = default;
+
+void Core::share(uint64_t cores) {
+  const Chip& c = shared_.chip;
+  const auto n = static_cast<double>(cores);
+  hbm_cycles_per_byte_ = n / c.bytes_per_cycle(c.hbm_gbps * c.hbm_efficiency);
+  cmem_cycles_per_byte_ = c.cmem_gbps > 0 ? cores / c.bytes_per_cycle(c.cmem_gbps) : 0;
+  bus_registers_ = static_cast<uint64_t>(kTick / (hbm_cycles_per_byte_ * kVregWords * 4));
+}
 
 bool Core::fail(std::string_view id, const std::string& message) {
   std::string where = "bundle " + std::to_string(pc_);

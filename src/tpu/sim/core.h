@@ -36,6 +36,10 @@ class Core {
   Error error() const { return error_; }
   int host_step() const { return host_step_; }
 
+  // By how many cores the memories' buses are shared.
+  void share(uint64_t cores);
+  bool idle() const { return halted_ && copies_ == 0; }
+
   uint64_t now() const { return now_; }
   // Nothing happens on this core until `time`.
   void sleep_until(uint64_t time, Cause cause);
