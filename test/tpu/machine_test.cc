@@ -27,6 +27,7 @@ Chip test_chip() {
   c.mxu_latency = 100;
   c.mxu_weight_latency = 8;
   c.mxu_weight_sets = 2;
+  c.mxu_shared_input = false;
   c.mxu_result_rows = 256;  // 32 registers
   c.mxu_input_queue = 4;
   c.mxu_pop_latency = 4;
@@ -145,6 +146,10 @@ TEST(Machine, a_second_set_of_weights_shifts_in_behind_the_rows) {
   chip.mxu_result_rows = 1024;
   EXPECT_EQ(timed(chip, program(s)).total.cycles, 465u);
   chip.mxu_weight_sets = 1;
+  EXPECT_EQ(timed(chip, program(s)).total.cycles, 544u);
+  // By one path for both the next weights wait for the rows as well.
+  chip.mxu_weight_sets = 2;
+  chip.mxu_shared_input = true;
   EXPECT_EQ(timed(chip, program(s)).total.cycles, 544u);
 }
 

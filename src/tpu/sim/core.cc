@@ -209,7 +209,8 @@ bool Core::wait_for_unit(const DecodedInst& d, uint64_t* time, Cause* cause) {
     case Act::Weight: {
       const Array& a = arrays_[static_cast<size_t>(d.inst.a[0])];
       queued(std::max(a.port_free, a.next_free), Cause::WeightShift);
-      if (shared_.chip.mxu_weight_sets < 2) queued(a.rows_free, Cause::Dependency);
+      if (shared_.chip.mxu_weight_sets < 2 || shared_.chip.mxu_shared_input)
+        queued(a.rows_free, Cause::Dependency);
       return true;
     }
     case Act::Rows:
@@ -217,6 +218,7 @@ bool Core::wait_for_unit(const DecodedInst& d, uint64_t* time, Cause* cause) {
       const Array& a = arrays_[static_cast<size_t>(d.inst.a[0])];
       queued(a.weights_there, Cause::WeightShift);
       queued(a.rows_free, Cause::Dependency);
+      if (shared_.chip.mxu_shared_input) queued(a.port_free, Cause::WeightShift);
       if (d.act == Act::Rows) {
         const size_t held = a.results.size() - a.head;
         if (held + static_cast<size_t>(d.results) > results_room_) {
@@ -295,7 +297,8 @@ bool Core::start(const DecodedInst& d, uint64_t time) {
   switch (d.act) {
     case Act::Weight: {
       Array& a = arrays_[static_cast<size_t>(d.inst.a[0])];
-      const uint64_t rows_end = shared_.chip.mxu_weight_sets < 2 ? a.rows_free : 0;
+      const bool apart = shared_.chip.mxu_weight_sets < 2 || shared_.chip.mxu_shared_input;
+      const uint64_t rows_end = apart ? a.rows_free : 0;
       const uint64_t begin = std::max({time, a.port_free, a.next_free, rows_end});
       a.port_free = begin + cycles;
       a.port.add(begin, a.port_free);
@@ -314,7 +317,8 @@ bool Core::start(const DecodedInst& d, uint64_t time) {
     case Act::Rows:
     case Act::RowsAcc: {
       Array& a = arrays_[static_cast<size_t>(d.inst.a[0])];
-      const uint64_t begin = std::max({time, a.rows_free, a.weights_there});
+      const uint64_t port_end = shared_.chip.mxu_shared_input ? a.port_free : 0;
+      const uint64_t begin = std::max({time, a.rows_free, a.weights_there, port_end});
       a.rows_free = begin + cycles;
       a.rows.add(begin, a.rows_free);
       const auto dim = static_cast<uint64_t>(shared_.chip.mxu_dim);
