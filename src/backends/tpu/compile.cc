@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "backends/tpu/chain.h"
 #include "backends/tpu/count.h"
 #include "backends/tpu/memory.h"
 #include "backends/tpu/stage.h"
@@ -125,6 +126,7 @@ class ChipCompiler {
   void plan(const Block& block) {
     FusionOptions fusion;
     fusion.fuse = options_.fuse;
+    fusion.inline_under_guards = false;
     const BlockPlan groups = plan_fusion(block, fusion);
     for (auto& op : block.ops) {
       if (op->def->kind == OpKind::Terminator || op->is("stablehlo.constant")) continue;
@@ -135,8 +137,110 @@ class ChipCompiler {
       }
       auto it = groups.group_of_root.find(op.get());
       if (it == groups.group_of_root.end()) continue;
-      group(block, groups.groups[static_cast<size_t>(it->second)]);
+      const Group& g = groups.groups[static_cast<size_t>(it->second)];
+      if (options_.fuse && try_chain(block, groups, g)) continue;
+      group(block, g);
     }
+  }
+
+  bool large(const Value* v) const {
+    return v->type.is_static() && pack_of(v->type.dtype) &&
+           layout_of(v->type.dtype, v->type.static_shape()).mem_rows() > vmem_.resident_rows / 2;
+  }
+
+  // A group whose result would have to leave the chip, together with those that read it: a chain.
+  bool try_chain(const Block& block, const BlockPlan& plan, const Group& first) {
+    if (first.root->num_results() != 1 || !large(first.root->result()) ||
+        done_.count(first.root->result()))
+      return false;
+    std::unordered_set<const Value*> outputs, made;
+    for (const Value* r : block.results()) outputs.insert(r);
+    if (outputs.count(first.root->result())) return false;
+    LowerContext context = context_;
+    context.collapse = false;
+    // What is one number a row of the large value (a maximum, a sum) stands as a column beside it.
+    const std::vector<int64_t> shape = first.root->result()->type.static_shape();
+    auto is_column = [&](const Value* v) {
+      if (!v->type.is_static() || outputs.count(v) || !v->def()) return false;
+      const std::vector<int64_t> dims = v->type.static_shape();
+      return dims.size() >= 2 && dims.size() + 1 == shape.size() &&
+             std::equal(dims.begin(), dims.end(), shape.begin());
+    };
+    context.as_column = [&](const Value* v) { return is_column(v) && !done_.count(v); };
+    std::vector<const Group*> members;
+    std::vector<Nest> links;
+    auto between = [&](const Value* v) { return made.count(v) && !outputs.count(v); };
+    bool begun = false;
+    constexpr size_t kMostLinks = 12;
+    for (auto& op : block.ops) {
+      begun |= op.get() == first.root;
+      auto it = plan.group_of_root.find(op.get());
+      if (!begun || it == plan.group_of_root.end() || op->num_results() != 1) continue;
+      const Group& g = plan.groups[static_cast<size_t>(it->second)];
+      if (done_.count(op->result()) || skip_.count(op.get())) continue;
+      if (!links.empty()) {
+        bool reads = false;
+        for (const GraphOp* m : g.members)
+          for (const Value* v : m->operands()) reads |= between(v);
+        if (!reads) continue;
+      }
+      auto lowered = lower_group(g, node_name(*op) + "." + std::to_string(steps_.size()), context);
+      auto* n = std::get_if<Nest>(&lowered);
+      if (!n) break;
+      bool available = true;
+      for (const Param& p : n->params)
+        available &= p.written || made.count(p.value) || done_.count(p.value) || !p.value->def() ||
+                     p.value->def()->is("stablehlo.constant");
+      if (!available) break;
+      links.push_back(std::move(*n));
+      made.insert(op->result());
+      if (!make_chain(&links, chip_, between, false)) {
+        links.pop_back();
+        made.erase(op->result());
+        break;
+      }
+      members.push_back(&g);
+      if (links.size() == kMostLinks) break;
+    }
+    // What others read as well leaves the chip.
+    std::unordered_set<const Value*> outside;
+    for (auto& op : block.ops) {
+      bool in = false;
+      for (const Group* g : members) in |= g->members.count(op.get()) != 0;
+      if (in) continue;
+      std::vector<const Value*> reads;
+      reads_of(*op, reads);
+      outside.insert(reads.begin(), reads.end());
+    }
+    auto is_private = [&](const Value* v) { return between(v) && !outside.count(v); };
+    if (links.size() < 2 || !is_private(first.root->result())) return false;
+    for (const Value* v : made)
+      if (is_column(v) && !is_private(v)) return false;
+    std::optional<Nest> chain = make_chain(&links, chip_, is_private, true);
+    if (!chain || chain->params.size() > 30) return false;
+    std::vector<Home> homes(chain->params.size());
+    for (Home& h : homes) h.hbm_row = 0;
+    if (!choose_staging(*chain, chip_, homes, vmem_.area_rows)) return false;
+    Step s;
+    NodeInfo all;
+    for (size_t i = 0; i < members.size(); ++i) {
+      add_node(*members[i], chain->chain->links[i].nest, "");
+      const NodeInfo one = out_.nodes.back();
+      out_.nodes.pop_back();
+      if (i == 0) all = one;
+      all.flops += i ? one.flops : 0;
+      all.useful_macs += i ? one.useful_macs : 0;
+      done_.insert(members[i]->root->result());
+    }
+    all.name += " .. " + node_name(*members.back()->root);
+    all.data_bytes = 0;
+    for (const Param& p : chain->params)
+      all.data_bytes += static_cast<double>(real_bytes(p.value->type));
+    s.nodes.push_back(static_cast<int>(out_.nodes.size()));
+    out_.nodes.push_back(std::move(all));
+    s.nest = std::move(*chain);
+    steps_.push_back(std::move(s));
+    return true;
   }
 
   // A loop over tensors whose count of rounds is known runs on the chip; empty: it does.
@@ -263,9 +367,17 @@ class ChipCompiler {
 
   void group(const Block& block, const Group& g) {
     if (skip_.count(g.root)) return;
-    std::string why = try_chip(g);
+    // The array's results leave it tile by tile: views after a product are for whoever reads it.
+    const bool views = g.hero && g.hero->def->kind == OpKind::Contraction &&
+                       std::any_of(g.epilogue.begin(), g.epilogue.end(),
+                                   [](const GraphOp* op) { return op->def->kind == OpKind::View; });
+    std::string why = views ? "views follow a product" : try_chip(g);
     if (why.empty()) return;
     if (g.members.size() <= 1) return on_host({g.root}, why);
+    if (g.hero && g.hero != g.root) {
+      const auto [first, rest] = split_after_hero(g);
+      if (try_chip(first).empty()) return group(block, rest);
+    }
     // One by one, in order.
     for (auto& op : block.ops) {
       if (!g.members.count(op.get()) || is_immediate(*op)) continue;
@@ -276,6 +388,27 @@ class ChipCompiler {
       why = try_chip(one);
       if (!why.empty()) on_host({op.get()}, why);
     }
+  }
+
+  // The hero with what it reads, and what follows it: two groups where one is too much, for
+  // instance when a reshape after a product would have to be stored element by element.
+  static std::pair<Group, Group> split_after_hero(const Group& g) {
+    const auto reach = [&](const GraphOp* from, const GraphOp* stop) {
+      Group part;
+      std::vector<const GraphOp*> todo{from};
+      while (!todo.empty()) {
+        const GraphOp* op = todo.back();
+        todo.pop_back();
+        if (op == stop || !part.members.insert(op).second) continue;
+        for (const Value* v : op->operands())
+          if (v->def() && g.members.count(v->def())) todo.push_back(v->def());
+      }
+      return part;
+    };
+    Group first = reach(g.hero, nullptr), rest = reach(g.root, g.hero);
+    first.root = first.hero = g.hero;
+    rest.root = g.root;
+    return {std::move(first), std::move(rest)};
   }
 
   // Empty: it runs on the chip.

@@ -382,6 +382,37 @@ bool Core::start(const DecodedInst& d, uint64_t time) {
   }
 }
 
+// Both sides lie in their memories. What a run without values does not know is not looked at.
+bool Core::in_bounds(const DecodedInst& d) {
+  const DmaShape& shape = code_.program->shapes[static_cast<size_t>(d.inst.a[3])];
+  const Chip& c = shared_.chip;
+  for (int i : {0, 1}) {
+    if (!d.inst.is_imm(i) && (unknown_ >> d.inst.a[i] & 1) != 0) continue;
+    const auto row = static_cast<uint32_t>(value(d, i));
+    const Space space = i == 0 ? shape.from : shape.to;
+    const auto [low, high] = (i == 0 ? Side::from(shape, row) : Side::to(shape, row)).box();
+    int64_t bytes = c.hbm_bytes;
+    uint64_t* peak = nullptr;
+    if (space == Space::Vmem) {
+      bytes = c.vmem_bytes;
+      peak = &vmem_peak_;
+    } else if (space == Space::Cmem) {
+      bytes = c.cmem_bytes;
+      peak = &cmem_peak_;
+    } else if (space == Space::Smem) {
+      bytes = c.smem_bytes;
+      smem_peak_ = std::max(smem_peak_, static_cast<uint64_t>(high) * kRowWords);
+    }
+    if (low < 0 || high > bytes / kRowBytes) {
+      return fail("tpu-address", "the copy touches " + std::string(name(space)) + " " +
+                                     rows_text(low, high) + "; " + c.name + " has " +
+                                     std::to_string(bytes / kRowBytes) + " there");
+    }
+    if (peak != nullptr) *peak = std::max(*peak, static_cast<uint64_t>(high));
+  }
+  return true;
+}
+
 bool Core::start_copy(const DecodedInst& d, uint64_t time) {
   ++copies_;
   const int64_t n = value(d, 2);
@@ -389,6 +420,7 @@ bool Core::start_copy(const DecodedInst& d, uint64_t time) {
     return fail("tpu-address", "semaphore " + std::to_string(n) + ", wanted 0 to " +
                                    std::to_string(kSemaphores - 1));
   }
+  if (!in_bounds(d)) return false;
   const DecodedShape& s = code_.shapes[static_cast<size_t>(d.inst.a[3])];
   uint64_t& engine = engines_[engine_];
   engine_ = (engine_ + 1) % engines_.size();
