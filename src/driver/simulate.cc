@@ -421,10 +421,11 @@ void advise(Simulation& s, const ModelSource& source, const SimulateOptions& opt
     auto twice = simulate(source, trial, {});
     if (twice.ok() && twice->cycles)
       add(2 * cycles / static_cast<double>(twice->cycles),
-          "batch " + std::to_string(batch) + " -> " + std::to_string(2 * batch) + ": the matrix units go from " +
-              percent(s.mxu_utilization) + " to " + percent(twice->mxu_utilization) +
-              " of their peak, HBM from " + percent(s.hbm_bandwidth_share) + " to " +
-              percent(twice->hbm_bandwidth_share) + " of its bandwidth",
+          "batch " + std::to_string(batch) + " -> " + std::to_string(2 * batch) +
+              ": the matrix units go from " + percent(s.mxu_utilization) + " to " +
+              percent(twice->mxu_utilization) + " of their peak, HBM from " +
+              percent(s.hbm_bandwidth_share) + " to " + percent(twice->hbm_bandwidth_share) +
+              " of its bandwidth",
           true);
     trial.compile.shapes = options.compile.shapes;
   }
@@ -432,14 +433,16 @@ void advise(Simulation& s, const ModelSource& source, const SimulateOptions& opt
     trial.precision = "bf16";
     auto plain = simulate(source, trial, {});
     if (plain.ok() && plain->cycles)
-      add(cycles / static_cast<double>(plain->cycles), "--precision bf16 instead of " + options.precision, true);
+      add(cycles / static_cast<double>(plain->cycles),
+          "--precision bf16 instead of " + options.precision, true);
     trial.precision = options.precision;
   }
   // Host steps: what the crossings and the waiting cost.
   double host = 0;
   const Simulation::Node* first = nullptr;
   if (auto u = s.units.find("host"); u != s.units.end())
-    if (auto c = u->second.find("compute"); c != u->second.end()) host = static_cast<double>(c->second);
+    if (auto c = u->second.find("compute"); c != u->second.end())
+      host = static_cast<double>(c->second);
   int on_host = 0;
   for (const auto& n : s.nodes) {
     if (n.host_reason.empty()) continue;
@@ -448,8 +451,8 @@ void advise(Simulation& s, const ModelSource& source, const SimulateOptions& opt
   }
   if (first && host > 0)
     add(cycles / std::max(cycles - host, 1.0),
-        std::to_string(on_host) + (on_host == 1 ? " op runs" : " ops run") + " on the host, `" + first->name + "` (" +
-            first->op + ") because " + first->host_reason,
+        std::to_string(on_host) + (on_host == 1 ? " op runs" : " ops run") + " on the host, `" +
+            first->name + "` (" + first->op + ") because " + first->host_reason,
         false);
   // Padding of what memory or the vector units are busy with.
   for (const auto& n : s.nodes) {

@@ -413,7 +413,8 @@ class ChipCompiler {
 
   // Empty: it runs on the chip.
   std::string try_chip(const Group& g) {
-    if (auto it = refused_.find({g.root, g.members.size()}); it != refused_.end()) return it->second;
+    if (auto it = refused_.find({g.root, g.members.size()}); it != refused_.end())
+      return it->second;
     for (int i = 0; i < g.root->num_results(); ++i)
       if (done_.count(g.root->result(i))) return "";
     std::string name = node_name(*g.root) + "." + std::to_string(steps_.size());
@@ -762,10 +763,12 @@ class ChipCompiler {
         }
         if (any) ahead = [&next, &b] { emit_first_copies(next, b, next.early); };
       }
-      const auto group = std::make_pair(static_cast<const GraphOp*>(k.nest->group.root), k.nest->group.members.size());
+      const auto group = std::make_pair(static_cast<const GraphOp*>(k.nest->group.root),
+                                        k.nest->group.members.size());
       if (auto r = emit_staged(k, b, chip_, ahead)) {
         refused_[group] = "not in blocks: " + r->reason;
-        return Error{"tpu-spill", "kernel " + k.nest->name + ": " + r->reason, {module_.source}, {}};
+        return Error{
+            "tpu-spill", "kernel " + k.nest->name + ": " + r->reason, {module_.source}, {}};
       }
       if (options_.text)
         out_.kernel_text.push_back(loop::print(k.nest->kernel) + code::to_text(code));
@@ -803,7 +806,8 @@ class ChipCompiler {
   Status emit_count(code::Builder& b, const Home& at, int64_t by) {
     if (at.vmem_row < 0)
       return Error{"tpu-spill", "a loop's counter has no room on the chip", {module_.source}, {}};
-    const code::RegionRef x = b.region("counter", Space::Vmem, static_cast<uint32_t>(at.vmem_row), kTileRows);
+    const code::RegionRef x =
+        b.region("counter", Space::Vmem, static_cast<uint32_t>(at.vmem_row), kTileRows);
     b.store(x, 0, b.vec(Op::VAddI, b.load(x, 0), b.vec(Op::VSplat, static_cast<int>(by))));
     return ok_status();
   }

@@ -53,7 +53,7 @@ struct Nest {
   int pieces = 1;            // bf16 numbers an f32 factor of a contraction is split into
   double flops = 0;
   std::shared_ptr<const Chain>
-      chain;  // the nest is several, block by block; only params are its own
+      chain;                 // the nest is several, block by block; only params are its own
   bool elementwise = false;  // each element of the result from the same element of the operands
 };
 
