@@ -83,7 +83,8 @@ struct Vectorizer::Impl {
   // --- expressions
   Val value(const Expr& e);
   Val compute(const Expr& e);
-  Sx scalar(const Expr& e);          // of an index expression without lanes or sublanes
+  Sx scalar(const Expr& e);  // of an index expression without lanes or sublanes
+  bool same_in_all_lanes(const Expr& e) const;
   bool varies(const Expr& e) const;  // with lanes or sublanes
   Val axis_value(const Axis& a);
   size_t units_now() const { return sublane ? units : 1; }
@@ -133,6 +134,7 @@ struct Vectorizer::Impl {
   size_t units = 1;      // of the sublane loop at hand
   int64_t rows_now = 8;  // rows of it that exist; less than 8 * units at a ragged end
   int64_t step_rows = 8;
+  bool reciprocals = false;
   bool mixed = false;            // accesses of several packings: a ragged end is emitted by itself
   std::vector<Mask> conditions;  // of stores: one mask, or one a unit
   std::vector<std::vector<Mask>> condition_stack;

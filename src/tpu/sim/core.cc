@@ -149,6 +149,7 @@ void Core::shift_copies(uint64_t by) {
 // Counts must be equal where distances may differ a little, so they weigh more than any tolerance.
 void Core::unit_distances(std::vector<int64_t>* out) const {
   auto until = [&](uint64_t t) { out->push_back(t > now_ ? static_cast<int64_t>(t - now_) : 0); };
+  out->clear();
   for (uint64_t t : ready_) until(t);
   for (const Array& a : arrays_) {
     for (uint64_t t : {a.rows_free, a.port_free, a.next_free, a.weights_there}) until(t);
@@ -171,8 +172,11 @@ std::array<int64_t, 2> Core::part_distances() const {
 
 void Core::copy_distances(std::vector<int64_t>* out) const {
   auto until = [&](uint64_t t) { out->push_back(t > now_ ? static_cast<int64_t>(t - now_) : 0); };
-  for (const Semaphore& s : semaphores_) {
-    out->push_back(static_cast<int64_t>(s.arrivals.size()) << 20);
+  out->clear();
+  for (size_t i = 0; i < semaphores_.size(); ++i) {
+    const Semaphore& s = semaphores_[i];
+    if (s.arrivals.empty()) continue;
+    out->push_back(static_cast<int64_t>(s.arrivals.size() << 8 | i) << 20);
     for (uint64_t t : s.arrivals) until(t);
   }
   for (size_t i = 0; i < engines_.size(); ++i) until(engines_[(engine_ + i) % engines_.size()]);
@@ -632,7 +636,8 @@ bool Core::run_scalars(const DecodedBundle& b) {
     advance(static_cast<uint64_t>(shared_.chip.branch_latency) - 1, Cause::Issue, nullptr);
   if (log != nullptr && jump != nullptr) {
     if (taken && next <= from) {
-      log->jumped_back(from, next);
+      const bool counted = jump->inst.op == Op::Loop;
+      log->jumped_back(from, next, counted ? scalars_[static_cast<size_t>(jump->inst.a[0])] : -1);
     } else if (!taken && static_cast<uint32_t>(jump->inst.a[1]) <= from) {
       log->left(from);
     }
