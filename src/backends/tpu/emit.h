@@ -35,6 +35,7 @@ struct Address {
   bool ok = false;
   Sx outer;                // index over the outer dimensions, flattened
   int64_t outer_step = 0;  // of it, a sublane
+  int64_t tile_step = 0;   // of the column tile, a sublane
   Coord row, col;
 };
 
@@ -92,6 +93,8 @@ struct Vectorizer::Impl {
   // --- memory
   const Place* place_of(const BufferDef* buffer);
   Coord coord(const Expr& e, const Sx& origin);
+  // A quotient or remainder whose divisor the lanes (or sublanes) at hand never straddle.
+  std::optional<Coord> split_coord(const Expr& e);
   Address address(const Place& p, const std::vector<Expr>& index);
   Val load(const Place& p, const std::vector<Expr>& index);
   void store_to(const Place& p, const std::vector<Expr>& index, const Val& v);
