@@ -12,7 +12,8 @@ namespace tenfold {
 
 std::vector<std::string> pipeline(int opt_level) {
   // Needed by lowering at any level.
-  std::vector<std::string> p = {"inline_functions"};
+  // Twice: calls have demands of their own, and a composite may become an op that has.
+  std::vector<std::string> p = {"state_size_rules", "inline_functions", "state_size_rules"};
   if (opt_level >= 1) {
     p.insert(p.end(), {
                           "eliminate_dead_code",
@@ -57,7 +58,8 @@ Result<PipelineReport> run_pipeline(Module& m, const PipelineOptions& options) {
   TF_TRY(dump("import"));
   int ran = 0;
   for (const std::string& name : pipeline(options.opt_level)) {
-    if (options.max_passes >= 0 && ran >= options.max_passes && name != "inline_functions") break;
+    bool needed = name == "inline_functions" || name == "state_size_rules";
+    if (options.max_passes >= 0 && ran >= options.max_passes && !needed) break;
     ++number;
     if (std::count(options.disabled.begin(), options.disabled.end(), name)) continue;
     const GraphPass* pass = find_graph_pass(name);

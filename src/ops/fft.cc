@@ -49,7 +49,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     const bool last = i == count - 1;
     const int64_t half = length[i] == 0 ? 0 : length[i] / 2 + 1;
     const int64_t want = last && *kind == Kind::Irfft ? half : length[i];
-    if (differ(x.shape[d], want))
+    if (!diag.equal(x.shape[d], want))
       diag.fail(last && *kind == Kind::Irfft ? "C5" : "C4",
                 "dimension " + std::to_string(d) + " of " + x.str() + " should be " +
                     std::to_string(want) + " for fft_length " + list_str(length));

@@ -38,7 +38,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   };
   if (!positive(strides) || !positive(dilations) ||
       std::any_of(window.begin(), window.end(),
-                  [](const Dim& d) { return less_equal(d, 0) == Truth::Yes; }))
+                  [&](const Dim& d) { return !diag.at_most(1, d); }))
     diag.fail("C3", "window sizes, strides and dilations must be positive");
   TensorType out = x;
   if (diag.ok()) {

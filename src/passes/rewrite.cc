@@ -74,7 +74,9 @@ void for_each_op(Module& m, const std::function<void(Op*)>& f) {
 }
 
 bool has_side_effect(const Op& op) {
-  if (op.def->kind == OpKind::Terminator || op.is("tenfold.bind_symbol")) return true;
+  if (op.def->kind == OpKind::Terminator || op.is("tenfold.bind_symbol") ||
+      op.is("tenfold.require"))
+    return true;
   if (op.is("stablehlo.custom_call")) return op.flag("has_side_effect");
   bool nested = false;
   for (int i = 0; i < op.num_regions() && !nested; ++i)

@@ -83,7 +83,7 @@ Status interpreted(const loop::Kernel& k, std::vector<Literal>& buffers,
                    const std::vector<int64_t>& symbols) {
   std::vector<Literal*> pointers;
   for (Literal& b : buffers) pointers.push_back(&b);
-  return loop::interpret(k, pointers, symbols);
+  return loop::interpret(k, pointers, symbols, {.check_independence = true});
 }
 
 bool has_transcendental(const Group& g) {

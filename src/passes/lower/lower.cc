@@ -7,6 +7,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "graph/check.h"
 #include "passes/lower/emit_kernel.h"
 #include "passes/lower/fusion_plan.h"
 #include "passes/lower/loop_cost.h"
@@ -353,10 +354,22 @@ class Lowering {
       i.op = Instr::Op::BindSymbol;
       i.args = {buffer_of(op.operand())};
       i.a = bind_symbol(*s);
-      i.message = op.loc.text;
+      i.where = op.loc.text;
       emit(id, std::move(i));
       late_symbols_.push_back(s->name);
       for (int r = 0; r < op.num_results(); ++r) alias(op.result(r), buffer_of(op.operand()));
+      return ok_status();
+    }
+    if (op.is("tenfold.require")) {
+      const SizeRule rule = rule_of(op);
+      Instr i;
+      i.op = Instr::Op::CheckSizes;
+      i.a = static_cast<int32_t>(rule.relation);
+      for (const Dim* d : {&rule.a, &rule.b})
+        i.sizes.push_back(size_expr(*d, [&](const std::string& n) { return reg(n); }));
+      i.message = op.str("what") + ": " + rule.str();
+      i.where = op.loc.text;
+      emit(id, std::move(i));
       return ok_status();
     }
     if (op.is("stablehlo.if") || op.is("stablehlo.case")) return lower_branches(op, id);
@@ -411,7 +424,8 @@ class Lowering {
     bool mid = std::exchange(mid_block_, true);
     for (int i = 0; i < op.num_results(); ++i) bind_shape(op.result(i), ints);
     mid_block_ = mid;
-    if (!ints.empty()) emit(id, {.op = Instr::Op::BindShape, .ints = ints});
+    if (!ints.empty())
+      emit(id, {.op = Instr::Op::BindShape, .ints = ints, .where = op.loc.text});
   }
 
   Status lower_while(const Op& op, int id) {
@@ -442,7 +456,8 @@ class Lowering {
       int outer = std::exchange(block_, nested);
       for (auto& a : b->args) bind_shape(a.get(), shapes);
       block_ = outer;
-      if (!shapes.empty()) emit(nested, {.op = Instr::Op::BindShape, .ints = shapes});
+      if (!shapes.empty())
+        emit(nested, {.op = Instr::Op::BindShape, .ints = shapes, .where = op.loc.text});
       TF_TRY(lower_block(*b, nested));
       if (b == &cond) {
         out_.program.blocks[nested].results = {buffer_of(cond.results()[0])};
