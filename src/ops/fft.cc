@@ -263,7 +263,8 @@ Status emit(EmitContext& c) {
       LineTransform line(b, real, length[d], true);
       std::vector<Expr> rest = dims;
       rest.erase(rest.begin() + d);
-      b.nest("l", rest, [&](const std::vector<Expr>& at) {
+      // The lines share one scratch.
+      for_in_order(b, "l", rest, [&](const std::vector<Expr>& at) {
         const auto read = [&](const Expr& i) -> Pair {
           return {load(re, with(at, d, i)), load(im, with(at, d, i))};
         };

@@ -73,6 +73,7 @@ class Generator {
     }
     if (out.empty()) out.push_back(pool_.back().v);
     if (out.size() > 6) out.erase(out.begin(), out.end() - 6);
+    out.insert(out.end(), alone_.begin(), alone_.end());
     b_.return_(out);
     TF_CHECK(b_.errors.empty(), to_string(b_.errors));
     for (size_t i = 0; i < out.size(); ++i) {
@@ -208,8 +209,15 @@ class Generator {
         &Generator::composed,    &Generator::composed,     &Generator::cumulative,
         &Generator::window,      &Generator::sort,         &Generator::iota,
         &Generator::conditional, &Generator::loop,         &Generator::affine,
-        &Generator::clamp,       &Generator::update_slice, &Generator::integer_dot};
+        &Generator::clamp,       &Generator::update_slice, &Generator::integer_dot,
+        &Generator::table_op,    &Generator::table_op};
+    // A draw that an op refuses is taken back.
+    const size_t ops = main_->body.ops.size(), entries = pool_.size();
     (this->*pick(kSteps))();
+    if (b_.errors.empty()) return;
+    b_.errors.clear();
+    pool_.resize(std::min(pool_.size(), entries));
+    while (main_->body.ops.size() > ops) main_->body.erase(main_->body.ops.back().get());
   }
 
   Prim draw_prim(int n, DType t, bool exact) {
@@ -828,12 +836,42 @@ class Generator {
     for (size_t i = 1; i < rs.size(); ++i) add(rs[i], true, INFINITY);
   }
 
+  // Any op of the table as its sampler draws it, on arguments of its own.
+  void table_op() {
+    const OpDef& def = *all_ops()[rng_.below(all_ops().size())];
+    auto s = sample_op(def, rng_.next(), {.special_values = false, .max_dim = 6, .dtypes = {}});
+    if (!s) return;
+    const Block& from = s->module->main()->body;
+    std::unordered_map<const Value*, Value*> map;
+    for (size_t i = 0; i < from.args.size(); ++i) {
+      map[from.args[i].get()] =
+          main_->body.add_arg(from.args[i]->type, "a" + std::to_string(args_.size()));
+      args_.push_back(s->args[i]);
+    }
+    for (const auto& op : from.ops) {
+      if (op->def->kind == OpKind::Terminator) break;
+      Op* copy = main_->body.append(clone_op(*op, map));
+      if (op.get() != s->op) continue;
+      for (int i = 0; i < copy->num_results(); ++i) {
+        Value* v = copy->result(i);
+        const bool exact = def.kind != OpKind::Opaque && !is_float(v->type.dtype);
+        if (is_complex(v->type.dtype) || bit_width(v->type.dtype) < 8 ||
+            count(v->type.shape) == 0) {
+          alone_.push_back(v);  // the other steps do not know these
+        } else {
+          add(v, exact, INFINITY);
+        }
+      }
+    }
+  }
+
   Rng rng_;
   std::unique_ptr<Module> module_;
   Function* main_;
   GraphBuilder b_;
   std::vector<Literal> args_;
   std::vector<Entry> pool_;
+  std::vector<Value*> alone_;  // results that no step takes
   std::map<std::string, int64_t> env_;
   Shape theme_;
   bool symbolic_ = false, special_ = false;
