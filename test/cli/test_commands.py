@@ -160,6 +160,22 @@ def test_passes_can_be_timed_stopped_and_left_out(models):
     assert "sink_transposes" not in stopped
 
 
+def test_a_dump_is_taken_up_where_it_was_made(models, tmp_path):
+    want = tenfold_json("run", models / "pair.mlir", "--dump", tmp_path)["outputs"]
+    dumps = sorted(p for p in tmp_path.glob("*.mlir"))
+    assert len(dumps) > 2
+    for at, after in zip(dumps, dumps[1:]):
+        again = tmp_path / f"again-{after.stem}"
+        got = tenfold_json("run", at, "--start-from", after.stem, "--dump", again)["outputs"]
+        assert [o["sha256"] for o in got] == [o["sha256"] for o in want]
+        # The passes after it do what they did.
+        for later in dumps[dumps.index(after):]:
+            assert (again / later.name).read_text() == later.read_text()
+    only = tenfold("run", dumps[0], "--start-from", "01-state_size_rules", "--stop-after",
+                   "inline_functions", "--time-passes").stderr
+    assert "inline_functions" in only and "fold_constants" not in only
+
+
 def test_bisect_finds_nothing_where_nothing_is_wrong(models):
     assert "no difference" in tenfold("run", models / "pair.mlir", "--bisect").stderr
 
