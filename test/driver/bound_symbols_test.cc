@@ -104,7 +104,7 @@ TEST(BoundSymbols, TwoLoopsMayUseOneNameInside) {
   for (size_t at = text.find("\"k\", \"j\""); at != std::string::npos;
        at = text.find("\"k\", \"j\"", at + 1))
     text.replace(at, 8, "\"p\", \"j\"");
-  const Literal want = f32s({4, 14, 14, 7});
+  const Literal want = f32s({4, 28, 14, 7});
   expect(text, {i64(1), f32s({1, 7})}, &want);
 }
 
