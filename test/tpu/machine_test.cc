@@ -362,6 +362,7 @@ TEST(MachineValues, a_bundle_reads_before_it_writes_and_loads_before_it_stores) 
 TEST(MachineValues, every_instruction_has_a_function) {
   // Each row alone in a program with harmless operands either runs or says why it may not.
   Chip chip = *find_chip("v6e");
+  chip.mxu_result_rows = 64;
   for (const OpInfo& o : all_instructions()) {
     Program p;
     p.shapes.resize(2);
@@ -473,12 +474,13 @@ TEST(MachineErrors, say_what_where_and_what_to_do) {
   RunOptions few;
   few.max_cycles = 1000;
   EXPECT_THAT(text("nop\na: jump a\nhalt\n", few), HasSubstr("has not ended after 1001 cycles"));
-  EXPECT_THAT(text("vld v1, 300000, 0\nhalt\n"), HasSubstr("VMEM row 300000, wanted 0 to 262143"));
+  EXPECT_THAT(text("vld v1, 300000, 0\nhalt\n"), HasSubstr("VMEM row 300007, wanted 0 to 262143"));
   EXPECT_THAT(text(".shape hbm vmem 8\nnop\ndma 400, 0, 0, 0\nwait 0, 1\nhalt\n"),
               HasSubstr("bundle 1: the copy reads HBM rows 400 to 407, which no one bound region"));
-  EXPECT_THAT(text(".shape hbm vmem 8\ndma 0, 0, 0, 0\nvld v1, 0, 0\nwait 0, 1\nhalt\n"),
-              HasSubstr("VMEM row 0 is read while the copy of bundle 0 brings it; wait for its "
-                        "semaphore 0 first"));
+  EXPECT_THAT(
+      text(".shape hbm vmem 8\ndma 0, 0, 0, 0\nvld v1, 0, 0\nwait 0, 1\nhalt\n"),
+      HasSubstr("VMEM rows 0 to 7 is read while the copy of bundle 0 brings it; wait for its "
+                "semaphore 0 first"));
   EXPECT_THAT(text("wait 5, 1\nhalt\n"), HasSubstr("semaphore 5 is waited for to hold 1"));
   EXPECT_THAT(text("mxpop v1, 0\nhalt\n"), HasSubstr("array 0 has no result to pop"));
   EXPECT_THAT(
@@ -489,6 +491,154 @@ TEST(MachineErrors, say_what_where_and_what_to_do) {
   RunOptions tile;
   tile.clock = Clock::Tile;
   EXPECT_THAT(text("nop\na: jump a\nhalt\n", tile), HasSubstr("repeats for ever"));
+}
+
+TEST(Machine, jumps_in_runs_without_values) {
+  // The trip count comes from HBM: known when that is bound, else the run says so.
+  const Program p = program(
+      ".shape hbm smem 1\ndma 3, 2, 0, 0\nwait 0, 1\nsld s1, 0, 257\na: loop s1, a\nhalt\n");
+  Hbm hbm(8);
+  hbm.words[3 * 128 + 1] = 50;
+  for (bool bound : {true, false}) {
+    Machine m(test_chip());
+    ASSERT_TRUE(m.load(p).ok());
+    if (bound) ASSERT_TRUE(m.bind(0, hbm.bytes()).ok());
+    for (Clock clock : {Clock::Bundle, Clock::Tile}) {
+      RunOptions o;
+      o.values = false;
+      o.clock = clock;
+      auto r = m.run(o);
+      ASSERT_EQ(r.ok(), bound);
+      // Copy there at 101; sld at 102, its value 4 cycles later; 50 turns; halt.
+      if (bound) EXPECT_EQ(r->total.cycles, 106u + 50 + 1);
+      if (!bound) EXPECT_EQ(r.errors()[0].id, "tpu-data");
+    }
+  }
+}
+
+TEST(Machine, two_cores_run_one_program_and_share_main_memory) {
+  // Each core copies its 64 rows with half the bus: first byte at 100, two cycles a row, there at
+  // 228. Core 1 then loops 50 times, core 0 not; they meet at the barrier.
+  // Core 1: wait at 228, branch at 229, smov at 230, loops 231 .. 280, barrier at 281, halt at 282.
+  const Program p = program(R"(
+.shape hbm vmem 64
+.shape vmem hbm 64
+  coreid s1
+  sshl s2, s1, 6
+  dma s2, 0, 0, 0
+  wait 0, 1
+  jz s1, meet
+  smov s3, 50
+a: loop s3, a
+meet: barrier
+  halt
+)");
+  Chip chip = test_chip();
+  chip.cores = 2;
+  Report r = timed(chip, p);
+  // dma is issued at 2, so everything above is two later.
+  EXPECT_EQ(r.total.cycles, 285u);
+  EXPECT_EQ(r.total.hbm_read_bytes, 2u * 64 * 512);
+  // Values: each core writes its number over its half.
+  const Program q = program(R"(
+.shape vmem hbm 8
+  coreid s1
+  sshl s2, s1, 3 ; vsplat v1, s1
+  vst 0, 0, v1
+  dma 0, s2, 0, 0
+  wait 0, 1
+  barrier
+  halt
+)");
+  Hbm hbm(16);
+  hbm.words[0] = 9;
+  Machine m(chip);
+  ASSERT_TRUE(m.load(q).ok());
+  ASSERT_TRUE(m.bind(0, hbm.bytes()).ok());
+  ASSERT_TRUE(m.run().ok());
+  EXPECT_EQ(hbm.words[0], 0u);
+  EXPECT_EQ(hbm.words[8 * 128], 1u);
+}
+
+TEST(Machine, the_host_is_paid_for_its_link) {
+  // 1 us there and 1 us back, 8000 bytes each way at 8 GB/s: 1 us each. 4000 cycles.
+  Chip chip = test_chip();
+  chip.host_latency_us = 1;
+  chip.host_gbps = 8;
+  const Program p =
+      program(".host \"sort\" \"not on the chip\" 8000 8000\n  nop\n  host 0\n  halt\n");
+  const Report r = timed(chip, p);
+  EXPECT_EQ(r.total.cycles, 4003u);
+  EXPECT_EQ(r.total.at(Unit::Host, Cause::Compute), 4000u);
+  EXPECT_EQ(r.total.at(Unit::Valu, Cause::Sync), 4000u);
+  EXPECT_EQ(r.total.host_bytes, 16000u);
+  Machine m(chip);
+  ASSERT_TRUE(m.load(p).ok());
+  int calls = 0;
+  m.on_host([&](int step) -> Status {
+    calls += step + 1;
+    return ok_status();
+  });
+  ASSERT_TRUE(m.run().ok());
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(Machine, the_start_of_a_program_is_paid_once) {
+  Chip chip = test_chip();
+  chip.launch_us = 1.5;
+  const Report r = timed(chip, program("halt\n"));
+  EXPECT_EQ(r.total.cycles, 1501u);
+  EXPECT_EQ(r.total.at(Unit::Mxu, Cause::Sync), 1500u);
+}
+
+TEST(MachineValues, are_the_same_with_the_clock_and_without) {
+  // A chain with a copy, a product and a loop, on two chips.
+  const std::string text = R"(
+.shape hbm vmem 16
+.shape vmem hbm 16
+  smov s1, 5 ; dma 0, 0, 0, 0
+  wait 0, 1
+a: vld v1, 0, 0 ; vld v2, 0, 8
+  mxw.bf16 0, 0, v1
+  mxw.bf16 0, 1, v2
+  mxswap 0
+  vexp.f32 v3, v2
+  mxm.bf16 0, 0, 16, v2
+  vrot.sub v4, v3, s1
+  xsum.f32 v4, v4
+  vmul.f32 v1, v1, v4 ; vst 0, 8, v3
+  loop s1, a
+  vst 0, 0, v1
+  dma 0, 16, 0, 1
+  wait 0, 1
+  halt
+)";
+  for (const char* name : {"v6e", "v5e"}) {
+    const Program p = program(text);
+    std::vector<std::vector<uint32_t>> seen;
+    for (bool timing : {true, false}) {
+      Hbm hbm(32);
+      Rng rng(11);
+      for (size_t i = 0; i < 2048; ++i)
+        hbm.f(0, i) = static_cast<float>(rng.below(1000)) / 700 - 0.7f;
+      Machine m(*find_chip(name));
+      ASSERT_TRUE(m.load(p).ok());
+      ASSERT_TRUE(m.bind(0, hbm.bytes()).ok());
+      RunOptions o;
+      o.timing = timing;
+      auto r = m.run(o);
+      ASSERT_TRUE(r.ok()) << to_string(r.errors());
+      EXPECT_EQ(r->total.cycles > 0, timing);
+      seen.push_back(hbm.words);
+    }
+    EXPECT_EQ(seen[0], seen[1]);
+    // And the cycles are the same with values and without.
+    Machine m(*find_chip(name));
+    ASSERT_TRUE(m.load(p).ok());
+    ASSERT_TRUE(m.bind_scratch(0, 32).ok());
+    const uint64_t with = m.run()->total.cycles;
+    EXPECT_EQ(with, timed(*find_chip(name), p).total.cycles);
+  }
 }
 
 }  // namespace

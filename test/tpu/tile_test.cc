@@ -129,6 +129,28 @@ TEST(Tile, streams_agree_within_one_percent) {
   }
 }
 
+// Columns of weights, tiles of K added up in the array, then taken from it while it still works.
+TEST(Tile, products_that_accumulate_are_multiplied_out_exactly) {
+  for (int rows : {3, 20, 100, 250}) {
+    for (int k_tiles : {1, 5, 30}) {
+      std::string s = ".kernel k\nsmov s1, 40\nn: smov s2, " + std::to_string(k_tiles) + "\n";
+      s += "k: nop\n";
+      for (int w = 0; w < 32; ++w)
+        s += "mxw.bf16 0, " + std::to_string(w) + ", v1 ; mxw.bf16 1, " + std::to_string(w) +
+             ", v1\n";
+      s += "mxswap 0 ; mxswap 1\nsmov s3, " + std::to_string(rows) + " ; smov s4, 0\n";
+      s += "r: vld v2, s6, 0 ; vld v3, s6, 8\n";
+      s += "mxl.bf16 0, 0, v2 ; mxl.bf16 1, 0, v2\n";
+      s += "mxa.bf16 0, 1, 16, s4, v3 ; mxa.bf16 1, 1, 16, s4, v3 ; sadd s4, s4, 4\n";
+      s += "loop s3, r\nloop s2, k\n";
+      s += "smov s3, " + std::to_string(4 * rows) + " ; smov s4, 0\n";
+      s += "o: mxread v4, 0, s4 ; mxread v5, 1, s4\n";
+      s += "vst s5, 0, v4 ; sadd s4, s4, 1\nvst s5, 8, v5 ; loop s3, o\nloop s1, n\n.end\nhalt\n";
+      agree(s, 0, "v6e");
+    }
+  }
+}
+
 TEST(Tile, a_stream_is_skipped_not_stepped) {
   EXPECT_LT(agree(stream(20000, 8, 256, 3, true), 0.01), 5000u);
 }

@@ -207,6 +207,30 @@ TEST(Compile, ManyScalarsAndMasks) {
   EXPECT_GT(expect_same(k, chip("v5e")).report.spilled, 0);
 }
 
+TEST(Compile, ALoadIsRepeatedRatherThanHeld) {
+  // Softmax of rows of 1024: eight registers wait for their maximum, then for their sum. The nine
+  // transcendentals bound it; 88 registers would be held for that.
+  Kernel k("softmax");
+  Builder b(&k);
+  auto x = b.region("x", Space::Vmem, 0, 64 * 64), y = b.region("y", Space::Vmem, 5000, 64 * 64);
+  b.loop(64, [&](Scalar i) {
+    std::vector<Vector> v, e;
+    for (int j = 0; j < 8; ++j) v.push_back(b.load(x, i * 64 + j * 8));
+    auto m = v[0];
+    for (int j = 1; j < 8; ++j) m = b.vec(Op::VMaxF, m, v[j]);
+    m = b.vec(Op::XMax, m);
+    for (int j = 0; j < 8; ++j) e.push_back(b.vec(Op::VExp, b.vec(Op::VSubF, v[j], m)));
+    auto s = e[0];
+    for (int j = 1; j < 8; ++j) s = b.vec(Op::VAddF, s, e[j]);
+    s = b.vec(Op::VRcp, b.vec(Op::XSum, s));
+    for (int j = 0; j < 8; ++j) b.store(y, i * 64 + j * 8, b.vec(Op::VMulF, e[j], s));
+  });
+  Outcome o = expect_same(k, chip("v5e"));
+  EXPECT_EQ(o.report.loops[0].bound_interval, 9);
+  EXPECT_LE(o.report.loops[0].interval, 14);
+  EXPECT_EQ(o.report.spilled, 0);
+}
+
 TEST(Compile, NestsShareTheirPointers) {
   Kernel k("nest");
   Builder b(&k);

@@ -268,7 +268,7 @@ class HashMachine {
     Array* a = form.empty() ? nullptr : &arrays_[in.a[0]];
     switch (info(in.op).latency) {
       case Latency::MxuWeight:
-        a->next[in.a[1]] = mix(static_cast<uint64_t>(in.op), v[2]);
+        a->next[static_cast<int>(v[1])] = mix(static_cast<uint64_t>(in.op), v[2]);
         return;
       case Latency::MxuSwap:
         a->weights = 9;

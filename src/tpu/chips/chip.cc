@@ -86,6 +86,7 @@ constexpr ChipField kFields[] = {
     {"weight_bytes", &Chip::weight_bytes, "B", 0, kGiB * 1024, F::MatrixOnly, "Memory of weights beside the chip; 0: weights come from the host"},
     {"weight_gbps", &Chip::weight_gbps, "GB/s", 0, 1e6, F::MatrixOnly, "Bandwidth of the memory of weights; the host's where there is none"},
     {"activation_bytes_per_cycle", &Chip::activation_bytes_per_cycle, "B/cycle", 0.001, 65536, F::MatrixOnly, "int8 values the activation unit writes in a cycle"},
+    {"activation_latency", &Chip::activation_latency, "cycles", 0, 1e6, F::MatrixOnly, "From the activation unit's last value to an instruction that reads it: the way through the unified buffer, and the wait of in-order units for each other"},
     {"instruction_cycles", &Chip::instruction_cycles, "cycles", 0, 1e6, F::MatrixOnly, "From an instruction's issue to its first work, when the one before does not hide it"},
 
     {"launch_us", &Chip::launch_us, "us", 0, 1e6, F::BundleOnly, "Start and end of a program on the chip, before its first and after its last bundle"},

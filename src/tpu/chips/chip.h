@@ -101,6 +101,7 @@ struct Chip {
   int64_t weight_bytes = 0;
   double weight_gbps = 0;
   double activation_bytes_per_cycle = 0;
+  int64_t activation_latency = 0;
   double instruction_cycles = 0;
 
   // The host.

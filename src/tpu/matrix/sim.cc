@@ -256,7 +256,7 @@ class Timing {
         const int64_t finish =
             activation(std::max(ready, free_of(to)), i.a[1] * i.a[2], chip_.mxu_dim, i.a[1]);
         for (int64_t r = i.a[0]; r < i.a[0] + i.a[1]; ++r) sums_free_[z(r)] = finish;
-        write(to, finish, false);
+        write(to, finish + chip_.activation_latency, false);
         break;
       }
       case Opcode::Map: {
@@ -268,7 +268,7 @@ class Timing {
         const int64_t finish = activation(ready, v.elements(), 0, 0);
         read(a, finish);
         read(b, finish);
-        write(to, finish, false);
+        write(to, finish + chip_.activation_latency, false);
         break;
       }
       case Opcode::Pool: {
@@ -280,7 +280,7 @@ class Timing {
         const int64_t work = w.rows() * q.channels * w.kernel_height * w.kernel_width;
         const int64_t finish = activation(std::max(free_of(to), ready_of(from)), work, 0, 0);
         read(from, finish);
-        write(to, finish, false);
+        write(to, finish + chip_.activation_latency, false);
         break;
       }
       case Opcode::HostStep:

@@ -1,6 +1,7 @@
 #include "tpu/sim/core.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "tpu/sim/core_values.h"
 
@@ -21,6 +22,7 @@ Core::Core(const Shared& shared, const Code& code, int id, Mode mode)
   if (mode.values) values_ = std::make_unique<Values>(c);
   if (mode.tile) steady_ = std::make_unique<Steady>(*this);
   smem_.resize(static_cast<size_t>(c.smem_bytes / 4));
+  smem_unknown_.resize(smem_.size());
   arrays_.resize(static_cast<size_t>(c.mxu_count));
   engines_.resize(static_cast<size_t>(c.dma_engines));
   queue_ = static_cast<uint64_t>(c.mxu_input_queue);
@@ -72,7 +74,18 @@ void Core::advance(uint64_t cycles, Cause cause, const DecodedBundle* issued) {
     r.at(Raw::kMxu, Cause::WeightShift) += shifting;
     r.at(Raw::kMxu, cause) += rest - shifting;
   }
-  const uint64_t moving = dma_busy_.take(begin, end);
+  const uint64_t moving = count_dma(begin, cycles, cause);
+  const uint64_t eup = eup_busy_.take(begin, end);
+  r.at(Raw::kEup, Cause::Compute) += eup;
+  r.at(Raw::kEup, cause) += cycles - eup;
+  // What copies bring goes through vector memory's ports beside loads and stores.
+  port_debt_ += moving * bus_registers_;
+  port_debt_ -= std::min(port_debt_, ports_ * cycles);
+}
+
+uint64_t Core::count_dma(uint64_t begin, uint64_t cycles, Cause cause) {
+  Raw& r = *counts_;
+  const uint64_t moving = dma_busy_.take(begin, begin + cycles);
   uint64_t rest = cycles - moving;
   r.at(Raw::kDma, Cause::Compute) += moving;
   if (rest > 0 && last_arrival_ > begin) {
@@ -81,12 +94,7 @@ void Core::advance(uint64_t cycles, Cause cause, const DecodedBundle* issued) {
     rest -= latency;
   }
   r.at(Raw::kDma, cause) += rest;
-  const uint64_t eup = eup_busy_.take(begin, end);
-  r.at(Raw::kEup, Cause::Compute) += eup;
-  r.at(Raw::kEup, cause) += cycles - eup;
-  // What copies bring goes through vector memory's ports beside loads and stores.
-  port_debt_ += moving * bus_registers_;
-  port_debt_ -= std::min(port_debt_, ports_ * cycles);
+  return moving;
 }
 
 void Core::sleep_until(uint64_t time, Cause cause) {
@@ -106,49 +114,57 @@ void Core::drain() {
   sleep_until(end, Cause::Idle);
 }
 
-void Core::shift_time(uint64_t by) {
+void Core::shift_units(uint64_t by) {
   now_ += by;
   for (uint64_t& t : ready_) t += by;
   for (Array& a : arrays_) {
-    for (uint64_t* t : {&a.rows_free, &a.port_free, &a.next_free, &a.weights_there}) *t += by;
+    for (uint64_t* t :
+         {&a.rows_free, &a.port_free, &a.next_free, &a.weights_there, &a.last_accumulated})
+      *t += by;
     for (uint64_t& t : a.results) t += by;
-    for (uint64_t& t : a.accumulators) t += by;
     a.rows.shift(by);
     a.port.shift(by);
   }
+  for (uint64_t* t : {&eup_free_, &transposer_free_, &transposed_}) *t += by;
+  eup_busy_.shift(by);
+}
+
+void Core::shift_copies(uint64_t by) {
   for (Semaphore& s : semaphores_)
     for (uint64_t& t : s.arrivals) t += by;
   for (uint64_t& t : engines_) t += by;
   hbm_free_ += by * kTick;
   cmem_free_ += by * kTick;
-  for (uint64_t* t : {&last_arrival_, &eup_free_, &transposer_free_, &transposed_}) *t += by;
-  eup_busy_.shift(by);
+  last_arrival_ += by;
   dma_busy_.shift(by);
 }
 
-void Core::signature(std::vector<int64_t>* out) const {
-  out->clear();
+// Counts must be equal where distances may differ a little, so they weigh more than any tolerance.
+void Core::unit_distances(std::vector<int64_t>* out) const {
   auto until = [&](uint64_t t) { out->push_back(t > now_ ? static_cast<int64_t>(t - now_) : 0); };
-  // Counts must be equal where distances may differ a little.
-  auto count = [&](size_t n) { out->push_back(static_cast<int64_t>(n) << 20); };
   for (uint64_t t : ready_) until(t);
   for (const Array& a : arrays_) {
     for (uint64_t t : {a.rows_free, a.port_free, a.next_free, a.weights_there}) until(t);
-    count(a.results.size() - a.head + a.pushed);
+    out->push_back(static_cast<int64_t>(a.results.size() - a.head + a.pushed) << 20);
     if (a.head < a.results.size()) {
       until(a.results[a.head]);
       until(a.results.back());
     }
+    until(a.last_accumulated);
   }
+  for (uint64_t t : {eup_free_, transposer_free_, transposed_}) until(t);
+  out->push_back(static_cast<int64_t>(port_debt_ / kTick));
+}
+
+void Core::copy_distances(std::vector<int64_t>* out) const {
+  auto until = [&](uint64_t t) { out->push_back(t > now_ ? static_cast<int64_t>(t - now_) : 0); };
   for (const Semaphore& s : semaphores_) {
-    count(s.arrivals.size());
+    out->push_back(static_cast<int64_t>(s.arrivals.size()) << 20);
     for (uint64_t t : s.arrivals) until(t);
   }
   for (size_t i = 0; i < engines_.size(); ++i) until(engines_[(engine_ + i) % engines_.size()]);
   until(hbm_free_ / kTick);
   until(cmem_free_ / kTick);
-  for (uint64_t t : {eup_free_, transposer_free_, transposed_}) until(t);
-  out->push_back(static_cast<int64_t>(port_debt_ / kTick));
 }
 
 // ---- when a bundle can be issued ---------------------------------------------------------------
@@ -299,12 +315,17 @@ bool Core::start(const DecodedInst& d, uint64_t time) {
           a.results.push_back(there);
         } else {
           a.accumulators[static_cast<size_t>(value(d, 3) + i)] = there;
+          a.last_accumulated = there;
+          if (steady_) steady_->record(Steady::Fact::Accumulate, value(d, 3) + i, d.inst.a[0]);
         }
       }
       return true;
     }
     case Act::Pop:
       ++arrays_[static_cast<size_t>(d.inst.a[1])].head;
+      return true;
+    case Act::ReadAcc:
+      if (steady_) steady_->record(Steady::Fact::Take, value(d, 2), d.inst.a[1]);
       return true;
     case Act::TransPush:
       transposer_free_ = time + cycles;
@@ -316,11 +337,13 @@ bool Core::start(const DecodedInst& d, uint64_t time) {
     case Act::Dma:
       return start_copy(d, time);
     case Act::Wait: {
+      ++copies_;
       auto& arrivals = semaphores_[static_cast<size_t>(value(d, 0))].arrivals;
       arrivals.erase(arrivals.begin(), arrivals.begin() + value(d, 1));
       return true;
     }
     case Act::Signal: {
+      ++copies_;
       const int64_t n = value(d, 0), count = value(d, 1);
       if (n < 0 || n >= kSemaphores || count < 0 || count > 65536) {
         return fail("tpu-address", "signal of semaphore " + std::to_string(n) + " by " +
@@ -341,6 +364,7 @@ bool Core::start(const DecodedInst& d, uint64_t time) {
 }
 
 bool Core::start_copy(const DecodedInst& d, uint64_t time) {
+  ++copies_;
   const int64_t n = value(d, 2);
   if (n < 0 || n >= kSemaphores) {
     return fail("tpu-address", "semaphore " + std::to_string(n) + ", wanted 0 to " +
@@ -374,7 +398,32 @@ bool Core::start_copy(const DecodedInst& d, uint64_t time) {
   r.v[Raw::kHbmRead] += s.read_bytes;
   r.v[Raw::kHbmWrite] += s.write_bytes;
   r.v[Raw::kHbmBus] += s.hbm_bus;
+  if (!mode_.values && code_.program->shapes[static_cast<size_t>(d.inst.a[3])].to == Space::Smem)
+    copy_scalars(d);
   return true;
+}
+
+// In a run without values scalar memory still holds what is bound: sizes and counters that jumps
+// depend on. The rest is not known.
+void Core::copy_scalars(const DecodedInst& d) {
+  const DmaShape& shape = code_.program->shapes[static_cast<size_t>(d.inst.a[3])];
+  for (uint64_t i = 0; i < shape.total_rows(); ++i) {
+    uint64_t n = i / shape.rows;
+    int64_t from =
+        int64_t{static_cast<uint32_t>(value(d, 0))} + static_cast<int64_t>(i % shape.rows);
+    int64_t to = int64_t{static_cast<uint32_t>(value(d, 1))} + static_cast<int64_t>(i % shape.rows);
+    for (size_t dim = 3; dim-- > 0; n /= shape.dims[dim].count) {
+      from += static_cast<int64_t>(n % shape.dims[dim].count) * shape.dims[dim].from_stride;
+      to += static_cast<int64_t>(n % shape.dims[dim].count) * shape.dims[dim].to_stride;
+    }
+    if (to < 0 || static_cast<uint64_t>(to + 1) * kRowWords > smem_.size()) continue;
+    const std::byte* row = shape.from == Space::Hbm && from >= 0
+                               ? shared_.hbm.find(static_cast<uint64_t>(from), 1, false)
+                               : nullptr;
+    const auto word = static_cast<size_t>(to) * kRowWords;
+    if (row != nullptr) std::memcpy(&smem_[word], row, kRowBytes);
+    std::fill_n(smem_unknown_.begin() + static_cast<ptrdiff_t>(word), kRowWords, row == nullptr);
+  }
 }
 
 // ---- scalars and jumps -------------------------------------------------------------------------
@@ -390,6 +439,7 @@ bool Core::run_scalars(const DecodedBundle& b) {
   struct SmemStore {
     int64_t word;
     int32_t value;
+    bool unknown;
   };
   SmemStore stores[kMostScalars];
   size_t num_stores = 0;
@@ -418,15 +468,19 @@ bool Core::run_scalars(const DecodedBundle& b) {
           break;
         }
         const int32_t v = scalars_[static_cast<size_t>(in.a[0])];
-        const bool sure = (unknown_ >> in.a[0] & 1) == 0;
+        if ((unknown_ >> in.a[0] & 1) != 0) {
+          return fail("tpu-data",
+                      "a jump depends on data, which a run for timing only does not "
+                      "have; run with values and the bundle clock");
+        }
         if (in.op == Op::Loop) {
           const auto left = static_cast<int32_t>(static_cast<uint32_t>(v) - 1);
-          results[n++] = {in.a[0], left, !sure};
+          results[n++] = {in.a[0], left, false};
           taken = left > 0;
-          if (log != nullptr) log->record(sure ? Fact::Sign : Fact::Stop, left);
+          if (log != nullptr) log->record(Fact::Sign, left);
         } else {
           taken = bubble = (v != 0) == (in.op == Op::JumpNz);
-          if (log != nullptr) log->record(sure ? Fact::Sign : Fact::Stop, v);
+          if (log != nullptr) log->record(Fact::Sign, v);
         }
         if (taken) next = static_cast<uint32_t>(in.a[1]);
         break;
@@ -444,11 +498,11 @@ bool Core::run_scalars(const DecodedBundle& b) {
         if (sure) smem_peak_ = std::max(smem_peak_, static_cast<uint64_t>(word) + 1);
         if (is_load) {
           // In a run without values a table that a copy brought is not there.
-          const bool fixed = in.is_imm(at);
+          const bool fixed = in.is_imm(at) && !smem_unknown_[static_cast<size_t>(word)];
           results[n++] = {in.a[0], sure ? smem_[static_cast<size_t>(word)] : 0,
                           !mode_.values && !fixed};
         } else if (sure) {
-          stores[num_stores++] = {word, value(d, 2)};
+          stores[num_stores++] = {word, value(d, 2), !known(d, 2)};
           if (log != nullptr && known(d, 2))
             log->record(Fact::Store, static_cast<int32_t>(word), value(d, 2));
         }
@@ -513,8 +567,10 @@ bool Core::run_scalars(const DecodedBundle& b) {
     const uint32_t bit = 1u << results[i].reg;
     unknown_ = results[i].unknown ? unknown_ | bit : unknown_ & ~bit;
   }
-  for (size_t i = 0; i < num_stores; ++i)
+  for (size_t i = 0; i < num_stores; ++i) {
     smem_[static_cast<size_t>(stores[i].word)] = stores[i].value;
+    smem_unknown_[static_cast<size_t>(stores[i].word)] = stores[i].unknown;
+  }
   if (halted_) return true;
   if (next >= code_.bundles.size()) {
     return fail("tpu-deadlock", "the program ends without halt; end it with halt");

@@ -59,6 +59,7 @@ class Core {
     std::vector<uint64_t> results;  // when each is there, oldest at `head`
     size_t head = 0;
     std::vector<uint64_t> accumulators;  // when each is there
+    uint64_t last_accumulated = 0;       // the latest of them
     Busy rows, port;
   };
   struct Semaphore {
@@ -76,11 +77,16 @@ class Core {
   bool wait_for_unit(const DecodedInst& d, uint64_t* time, Cause* cause);
   bool start(const DecodedInst& d, uint64_t time);
   bool start_copy(const DecodedInst& d, uint64_t time);
+  void copy_scalars(const DecodedInst& d);
   void advance(uint64_t cycles, Cause cause, const DecodedBundle* issued);
   bool step();
   bool run_scalars(const DecodedBundle& b);
-  void shift_time(uint64_t by);
-  void signature(std::vector<int64_t>* out) const;
+  // Distances from now: of registers and units; of copies and what they use.
+  void unit_distances(std::vector<int64_t>* out) const;
+  void copy_distances(std::vector<int64_t>* out) const;
+  void shift_units(uint64_t by);
+  void shift_copies(uint64_t by);
+  uint64_t count_dma(uint64_t begin, uint64_t cycles, Cause cause);
 
   // The values (core_values.cc).
   bool run_vectors(const DecodedBundle& b);
@@ -110,6 +116,7 @@ class Core {
   std::array<int32_t, kScalarRegs> scalars_{};
   uint32_t unknown_ = 0;  // scalar registers whose value a run without values cannot know
   std::vector<int32_t> smem_;
+  std::vector<bool> smem_unknown_;  // words likewise
 
   std::array<uint64_t, kAllRegs> ready_{};
   std::vector<Array> arrays_;
@@ -118,6 +125,7 @@ class Core {
   size_t engine_ = 0;
   uint64_t hbm_free_ = 0, cmem_free_ = 0;  // in 1/256 cycles
   uint64_t last_arrival_ = 0;
+  uint64_t copies_ = 0;  // started, and waits
   uint64_t eup_free_ = 0, transposer_free_ = 0, transposed_ = 0;
   Busy eup_busy_, dma_busy_;
   uint64_t port_debt_ = 0;  // registers that copies still have to move, in 1/256

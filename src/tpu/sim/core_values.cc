@@ -41,11 +41,20 @@ Core::Values::Values(const Chip& chip)
 
 namespace {
 
-// Element (row, lane) of a packed register as a float; planar, see ops.inc.
-float element(const uint32_t* v, int row, int lane, bool int8) {
-  const uint32_t word = v[(row & 7) * kLanes + lane];
-  if (int8) return static_cast<float>(static_cast<int8_t>(word >> 8 * (row >> 3)));
-  return std::bit_cast<float>(row < 8 ? word << 16 : word & 0xffff0000);
+// The 16 (s8: 32) rows of a packed register as floats, `stride` apart; planar, see ops.inc.
+void unpack_rows(const uint32_t* v, bool int8, float* out, int stride) {
+  for (int r = 0; r < (int8 ? 32 : 16); ++r) {
+    const uint32_t* words = v + (r & 7) * kLanes;
+    float* row = out + static_cast<ptrdiff_t>(r) * stride;
+    if (int8) {
+      const int up = 24 - 8 * (r >> 3);
+      for (int l = 0; l < kLanes; ++l)
+        row[l] = static_cast<float>(static_cast<int32_t>(words[l] << up) >> 24);
+      continue;
+    }
+    const int up = r < 8 ? 16 : 0;
+    for (int l = 0; l < kLanes; ++l) row[l] = std::bit_cast<float>(words[l] << up & 0xffff0000);
+  }
 }
 
 std::string rows_text(int64_t first, int64_t end) {
@@ -57,25 +66,31 @@ std::string rows_text(int64_t first, int64_t end) {
 // Every row of a load or store is there, and no copy in flight is reading or writing it.
 bool Core::may_touch(uint64_t row, int64_t stride, const uint8_t* mask, bool write) {
   Values& v = *values_;
-  for (int s = 0; s < kSublanes; ++s) {
-    if (mask != nullptr && std::memchr(mask + s * kLanes, 1, kLanes) == nullptr) continue;
-    const int64_t r = static_cast<int64_t>(row) + s * stride;
-    if (r < 0 || r >= static_cast<int64_t>(v.vmem.rows())) {
-      return fail("tpu-address", "VMEM row " + std::to_string(r) + ", wanted 0 to " +
-                                     std::to_string(v.vmem.rows() - 1));
+  const auto rows = static_cast<int64_t>(v.vmem.rows());
+  const auto one = [&](int64_t low, int64_t high) {
+    if (low < 0 || high > rows) {
+      return fail("tpu-address", "VMEM row " + std::to_string(low < 0 ? low : high - 1) +
+                                     ", wanted 0 to " + std::to_string(rows - 1));
     }
-    vmem_peak_ = std::max(vmem_peak_, static_cast<uint64_t>(r) + 1);
-    if (!v.vmem_copies) continue;
+    vmem_peak_ = std::max(vmem_peak_, static_cast<uint64_t>(high));
+    if (!v.vmem_copies) return true;
     for (const Values::Copy& c : v.copies) {
-      const bool into = c.to_space == Space::Vmem && c.to.touches(r, r + 1);
-      const bool from = write && c.from_space == Space::Vmem && c.from.touches(r, r + 1);
+      const bool into = c.to_space == Space::Vmem && c.to.touches(low, high);
+      const bool from = write && c.from_space == Space::Vmem && c.from.touches(low, high);
       if (into || from) {
         return fail("tpu-race",
-                    "VMEM row " + std::to_string(r) + " is " + (write ? "written" : "read") +
+                    "VMEM " + rows_text(low, high) + " is " + (write ? "written" : "read") +
                         " while " + c.what + (into ? " brings it" : " takes it") +
                         "; wait for its semaphore " + std::to_string(c.semaphore) + " first");
       }
     }
+    return true;
+  };
+  const auto first = static_cast<int64_t>(row);
+  if (mask == nullptr && stride == 1) return one(first, first + kSublanes);
+  for (int s = 0; s < kSublanes; ++s) {
+    if (mask != nullptr && std::memchr(mask + s * kLanes, 1, kLanes) == nullptr) continue;
+    if (!one(first + s * stride, first + s * stride + 1)) return false;
   }
   return true;
 }
@@ -83,7 +98,7 @@ bool Core::may_touch(uint64_t row, int64_t stride, const uint8_t* mask, bool wri
 bool Core::load(const DecodedInst& d, uint32_t* to) {
   Values& v = *values_;
   const Inst& in = d.inst;
-  const uint64_t row = static_cast<uint32_t>(value(d, 1) + in.a[2]);
+  const uint64_t row = static_cast<uint32_t>(value(d, 1)) + static_cast<uint32_t>(in.a[2]);
   const int64_t stride = in.op == Op::VLdBcast ? 0 : in.op == Op::VLdStride ? in.a[3] : 1;
   const uint8_t* mask = in.op == Op::VLdMask ? v.mask[in.a[3]] : nullptr;
   if (!may_touch(row, stride, mask, false)) return false;
@@ -114,7 +129,7 @@ bool Core::load(const DecodedInst& d, uint32_t* to) {
 bool Core::store(const DecodedInst& d) {
   Values& v = *values_;
   const Inst& in = d.inst;
-  const uint64_t row = static_cast<uint32_t>(value(d, 0) + in.a[1]);
+  const uint64_t row = static_cast<uint32_t>(value(d, 0)) + static_cast<uint32_t>(in.a[1]);
   const bool strided = in.op == Op::VStStride;
   const int64_t stride = strided ? in.a[2] : 1;
   const uint32_t* from = v.vector[in.a[strided ? 3 : 2]];
@@ -244,7 +259,13 @@ bool Core::matrix(const DecodedInst& d, uint32_t* to) {
   switch (d.act) {
     case Act::Weight: {
       const uint32_t* w = v.vector[in.a[2]];
-      const int block = in.a[1] / parts, half = in.a[1] % parts;
+      const int reg = static_cast<int>(value(d, 1));
+      if (reg < 0 || reg >= (dim + register_rows - 1) / register_rows * parts) {
+        return fail("tpu-mxu",
+                    "weight register " + std::to_string(reg) + " of " +
+                        std::to_string((dim + register_rows - 1) / register_rows * parts));
+      }
+      const int block = reg / parts, half = reg % parts;
       // Rows of K that are new in this set start as zeros: columns not pushed stay so.
       const int k0 = d.transposed ? half * kLanes : block * register_rows;
       const int k1 = d.transposed ? k0 + kLanes : std::min(dim, k0 + register_rows);
@@ -254,12 +275,15 @@ bool Core::matrix(const DecodedInst& d, uint32_t* to) {
         std::memset(&m.next[static_cast<size_t>(k * dim)], 0, static_cast<size_t>(dim) * 4);
       }
       m.next_int8 = d.int8;
-      for (int r = 0; r < register_rows; ++r) {
-        for (int l = 0; l < kLanes; ++l) {
-          const int k = d.transposed ? half * kLanes + l : block * register_rows + r;
-          const int n = d.transposed ? block * register_rows + r : half * kLanes + l;
-          m.next[static_cast<size_t>(k * dim + n)] = element(w, r, l, d.int8);
-        }
+      if (!d.transposed) {
+        unpack_rows(w, d.int8, &m.next[static_cast<size_t>(k0 * dim + half * kLanes)], dim);
+        return true;
+      }
+      float rows[32 * kLanes];
+      unpack_rows(w, d.int8, rows, kLanes);
+      for (int l = 0; l < kLanes; ++l) {
+        float* to_row = &m.next[static_cast<size_t>((k0 + l) * dim + block * register_rows)];
+        for (int r = 0; r < register_rows; ++r) to_row[r] = rows[r * kLanes + l];
       }
       return true;
     }
@@ -274,10 +298,7 @@ bool Core::matrix(const DecodedInst& d, uint32_t* to) {
     case Act::RowsAcc: {
       const uint32_t* x = v.vector[in.a[d.act == Act::Stage ? 2 : d.act == Act::Rows ? 3 : 4]];
       const int part = in.a[1];
-      for (int r = 0; r < register_rows; ++r) {
-        float* row = &m.rows[static_cast<size_t>(r * dim + part * kLanes)];
-        for (int l = 0; l < kLanes; ++l) row[l] = element(x, r, l, d.int8);
-      }
+      unpack_rows(x, d.int8, &m.rows[static_cast<size_t>(part * kLanes)], dim);
       m.staged |= 1u << part;
       if (d.act == Act::Stage) return true;
       break;

@@ -174,7 +174,7 @@ Result<Report> Machine::Impl::run(const RunOptions& o) {
                      {}};
       }
       stop = s;
-      if (s == Core::Stop::Halt) cores[i]->drain();
+      if (s == Core::Stop::Halt && mode.timing) cores[i]->drain();
       latest = std::max(latest, cores[i]->now());
     }
     const Cause cause = stop == Core::Stop::Halt ? Cause::Idle : Cause::Sync;

@@ -58,8 +58,9 @@ class Machine {
   void on_host(std::function<Status(int step)> callback);
 
   // Runs from bundle 0 until every core halts. The on-chip memories start as zeros.
-  // Errors: tpu-address, tpu-race, tpu-deadlock, tpu-mxu, tpu-cycle-limit, each with the
-  // bundle and its text; those of the host's steps.
+  // Errors: tpu-address, tpu-race, tpu-deadlock, tpu-mxu, tpu-cycle-limit, tpu-data (a run
+  // without values at a jump that depends on data; bound HBM copied to SMEM is known), each with
+  // the bundle and its text; those of the host's steps.
   Result<Report> run(const RunOptions& options = {});
 
  private:

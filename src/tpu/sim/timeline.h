@@ -65,6 +65,10 @@ class Busy {
     }
     return n;
   }
+  // When the stretch that `now` lies in, or that follows it, ends; `now` when there is none.
+  uint64_t end_after(uint64_t now) const {
+    return head_ < spans_.size() ? std::max(spans_[head_].end, now) : now;
+  }
   void shift(uint64_t by) {
     for (Span& s : spans_) {
       s.begin += by;

@@ -43,13 +43,18 @@ class Lowering {
     forms_.resize(t->regs.size());
     was_index_.assign(t->regs.size(), 0);
   }
-  void run() {
+  void run(bool pointers) {
     loops_.push_back(nullptr);  // level 0: no loop
     scopes_.emplace_back();
-    block(&t_->body);
+    if (pointers) block(&t_->body);
     splice(&t_->body);
-    remove_dead(t_);
-    uses_ = count_uses(*t_);
+    // Pointers that only served what is dead now, inner ones first: outer ones may have served
+    // those.
+    for (bool changed = true; changed;) {
+      remove_dead(t_);
+      uses_ = count_uses(*t_);
+      changed = drop_pointers(&t_->body);
+    }
     materialise_indices(&t_->body);
   }
 
@@ -119,7 +124,7 @@ class Lowering {
     if (int32_t d = in.dest(); d != kNoReg && t_->regs[d] == RegKind::Scalar) {
       level_[d] = level;
       if (single(d)) forms_[d] = form(in);
-      if (in.op == Op::SAdd) return;
+      if (single(d) && forms_[d]) return number(l, level);
     }
     AddressOperands at = address_operands(in);
     if (at.base < 0 || in.is_imm(at.base)) return;
@@ -153,6 +158,24 @@ class Lowering {
       in.a[at.base] = base.reg;
       l->pointer = static_cast<int16_t>(base.pointer);
     }
+  }
+
+  // A linear function of indices that is wanted as a number: one addition to a pointer, instead of
+  // what was written.
+  void number(Line* l, int level) {
+    Instr& in = l->in;
+    const Linear f = *forms_[in.a[0]];
+    if (in.op == Op::SMov || !level) return;
+    bool index_here = false;
+    for (const auto& [r, c] : f.terms) {
+      bool own = r == loops_[level]->index;
+      if ((was_index(r) && !is_index(r)) || (!own && level_of(r) >= level)) return;
+      index_here |= own;
+    }
+    if (!index_here) return;
+    Base base = materialise(f.terms, level);
+    in = instr(Op::SAdd, {Scalar{in.a[0]}, Scalar{base.reg}, Arg(static_cast<int>(f.constant))});
+    l->pointer = static_cast<int16_t>(base.pointer);
   }
 
   int level_of(int32_t r) const { return static_cast<size_t>(r) < level_.size() ? level_[r] : 0; }
@@ -252,6 +275,41 @@ class Lowering {
     *nodes = std::move(out);
   }
 
+  static void renumber(Nodes* nodes, const std::vector<int16_t>& place) {
+    for (Node& n : *nodes) {
+      if (n.branch) {
+        renumber(&n.branch->then_body, place);
+        renumber(&n.branch->else_body, place);
+      } else if (n.is_line() && n.line.pointer >= 0) {
+        n.line.pointer = place[n.line.pointer];
+      }
+    }
+  }
+  bool drop_pointers(Nodes* nodes) {
+    bool changed = false;
+    for (Node& n : *nodes) {
+      if (n.branch) {
+        changed |= drop_pointers(&n.branch->then_body);
+        changed |= drop_pointers(&n.branch->else_body);
+      }
+      if (!n.loop) continue;
+      changed |= drop_pointers(&n.loop->body);
+      std::vector<int16_t> place(n.loop->pointers.size(), -1);
+      std::vector<Pointer> kept;
+      for (size_t i = 0; i < place.size(); ++i) {
+        const Pointer& p = n.loop->pointers[i];
+        if (uses_.reads[p.reg] == 1) continue;  // its own advance
+        place[i] = static_cast<int16_t>(kept.size());
+        kept.push_back(p);
+      }
+      if (kept.size() == place.size()) continue;
+      n.loop->pointers = std::move(kept);
+      renumber(&n.loop->body, place);
+      changed = true;
+    }
+    return changed;
+  }
+
   // An index that something still reads counts up in a register.
   void materialise_indices(Nodes* nodes) {
     Nodes out;
@@ -286,6 +344,6 @@ class Lowering {
 
 }  // namespace
 
-void lower_addresses(Tree* t) { Lowering(t).run(); }
+void lower_addresses(Tree* t, bool pointers) { Lowering(t).run(pointers); }
 
 }  // namespace tenfold::tpu::code

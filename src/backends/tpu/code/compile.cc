@@ -110,7 +110,8 @@ Result<CompileReport> compile(const Kernel& kernel, const Chip& chip, Program* p
     coalesce_copies(&tree);
     remove_dead(&tree);
     hoist_invariants(&tree);
-    lower_addresses(&tree);
+    lower_addresses(&tree, !emit_options.thrifty);
+    share_values(&tree);
     remove_dead(&tree);
     Emitted e = emit(&tree, &machine, emit_options);
     AllocationInput input;

@@ -303,15 +303,14 @@ class Emitter {
       limits.registers[k] = machine_->registers(static_cast<RegKind>(k)) - across[k] -
                             (k == 1 ? options_.spare_registers : 0);
     }
-    limits.max_interval = alone;
+    limits.max_interval = std::max(alone, interval_bound(straight).resource_ii);
     std::optional<PipelinedLoop> p =
         pipeline_loop(l, tree_, machine_, read_outside(l), queued_, limits, report);
-    if (!p) {
-      report->interval = alone;
-      return false;
-    }
+    // One iteration after another starts as soon as slots and units allow.
+    alone = std::max(alone, report->bound_interval);
     // As many iterations as are under way at a time cost more to start than they save.
-    if (l.trip_reg == kNoReg && l.trips * alone <= (l.trips + p->stages - 1) * p->interval) {
+    if (!p ||
+        (l.trip_reg == kNoReg && l.trips * alone <= (l.trips + p->stages - 1) * p->interval)) {
       report->pipelined = false;
       report->interval = alone;
       return false;

@@ -146,6 +146,83 @@ std::array<int, 3> pressure(const PipelinedLoop& p, const Tree& tree) {
   return most;
 }
 
+// Loads again what would otherwise be held in a register for long: the reads of a loaded value that
+// come much later than the others get a load of their own. Whether anything was split.
+bool reload_late_reads(PipelinedLoop* p, Tree* tree, const Machine& machine) {
+  std::map<int32_t, int> def;
+  std::set<int16_t> stored;
+  bool stores_anywhere = false;
+  for (size_t i = 0; i < p->lines.size(); ++i) {
+    const Instr& in = p->lines[i].in;
+    if (int32_t d = in.dest(); d != kNoReg) def[d] = static_cast<int>(i);
+    Slot slot = info(in.op).slot;
+    if (slot == Slot::VStore) {
+      stored.insert(in.region[0]);
+      stores_anywhere |= in.region[0] == kNoRegion;
+    }
+    stores_anywhere |= slot == Slot::Misc;
+  }
+  if (stores_anywhere) return false;
+  auto meets_store = [&](int16_t r) {
+    if (r == kNoRegion) return !stored.empty();
+    for (int16_t s : stored) {
+      const Region &x = tree->regions[r], &y = tree->regions[s];
+      if (s == r || (x.row < y.row + y.rows && y.row < x.row + x.rows)) return true;
+    }
+    return false;
+  };
+  std::vector<std::vector<std::pair<int, int>>> reads(p->lines.size());  // time, line
+  for (size_t i = 0; i < p->lines.size(); ++i) {
+    const Instr& in = p->lines[i].in;
+    for (int j = 0; j < in.size(); ++j) {
+      if (!in.reads(j)) continue;
+      auto it = def.find(in.a[j]);
+      if (it == def.end()) continue;
+      // A read of the iteration before stays as it is.
+      if (p->distances[i][j])
+        reads[it->second].clear(), def.erase(it);
+      else
+        reads[it->second].emplace_back(p->time[i], static_cast<int>(i));
+    }
+  }
+  const int far = 2 * static_cast<int>(machine.latency(Op::VLd)) + p->interval / 2;
+  std::vector<std::vector<Line>> before(p->lines.size());
+  bool any = false;
+  for (size_t i = 0; i < p->lines.size(); ++i) {
+    const Line& load = p->lines[i];
+    if (load.in.op != Op::VLd && load.in.op != Op::VLdBcast && load.in.op != Op::VLdStride)
+      continue;
+    if (meets_store(load.in.region[0])) continue;
+    if (!load.in.is_imm(1) && def.count(load.in.a[1])) continue;  // an address of this iteration
+    auto& r = reads[i];
+    std::sort(r.begin(), r.end());
+    int32_t name = load.in.a[0];
+    for (size_t k = 1; k < r.size(); ++k) {
+      if (r[k].first - r[k - 1].first > far) {
+        Line again = load;
+        name = again.in.a[0] = tree->new_reg(RegKind::Vector);
+        int first = r[k].second;
+        for (size_t m = k; m < r.size(); ++m) first = std::min(first, r[m].second);
+        before[first].push_back(again);
+        any = true;
+      }
+      if (name == load.in.a[0]) continue;
+      Instr& reader = p->lines[r[k].second].in;
+      for (int j = 0; j < reader.size(); ++j) {
+        if (reader.reads(j) && reader.a[j] == load.in.a[0]) reader.a[j] = name;
+      }
+    }
+  }
+  if (!any) return false;
+  std::vector<Line> lines;
+  for (size_t i = 0; i < p->lines.size(); ++i) {
+    lines.insert(lines.end(), before[i].begin(), before[i].end());
+    lines.push_back(p->lines[i]);
+  }
+  p->lines = std::move(lines);
+  return true;
+}
+
 }  // namespace
 
 std::optional<PipelinedLoop> pipeline_loop(const LoopNode& loop, Tree* tree, Machine* machine,
@@ -161,6 +238,7 @@ std::optional<PipelinedLoop> pipeline_loop(const LoopNode& loop, Tree* tree, Mac
   const int scalar_slot = static_cast<int>(Slot::Scalar);
   int scalar_slots = problem.capacity[scalar_slot], scalars = 0;
   for (const Line& l : p.lines) scalars += info(l.in.op).slot == Slot::Scalar;
+  bool reloaded = false;
 
   for (int ii = bound.ii(); ii <= limits.max_interval; ++ii) {
     ModuloSchedule m = modulo_schedule(problem, ii, limits.max_interval);
@@ -171,6 +249,15 @@ std::optional<PipelinedLoop> pipeline_loop(const LoopNode& loop, Tree* tree, Mac
     std::array<int, 3> most = pressure(p, *tree);
     bool fits = true;
     for (int k = 0; k < 3; ++k) fits &= most[k] <= limits.registers[k];
+    if (!fits && most[1] > limits.registers[1] && !reloaded) {
+      reloaded = true;
+      if (reload_late_reads(&p, tree, *machine)) {
+        problem = loop_problem(p.lines, loop.pointers, *tree, machine, queued, &p.distances);
+        bound = interval_bound(problem);
+        ii = bound.ii() - 1;
+        continue;
+      }
+    }
     if (!fits) {
       report->bound = "registers";
       ii += ii / 8;

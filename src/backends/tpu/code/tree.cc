@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 namespace tenfold::tpu::code {
@@ -444,6 +445,66 @@ void hoist(Nodes* nodes, const Tree& tree, const Uses& uses, std::vector<char>* 
   }
 }
 
+// ---- common values -----------------------------------------------------------------------------
+class Sharer {
+ public:
+  explicit Sharer(Tree* t) : t_(t), uses_(count_uses(*t)) {}
+  void run() { block(&t_->body); }
+
+ private:
+  using Key = std::tuple<Op, uint8_t, int16_t, std::array<int32_t, kMaxOperands>>;
+
+  void block(Nodes* nodes) {
+    std::vector<Key> here;
+    for (Node& n : *nodes) {
+      if (n.loop) {
+        replace(&n.loop->trip_reg);
+        block(&n.loop->body);
+      } else if (n.branch) {
+        replace(&n.branch->cond);
+        block(&n.branch->then_body);
+        block(&n.branch->else_body);
+      } else {
+        Instr& in = n.line.in;
+        for (int i = 0; i < in.size(); ++i) {
+          if (in.reads(i)) replace(&in.a[i]);
+        }
+        if (!shared(n.line)) continue;
+        Key key{in.op, in.imm, n.line.pointer, in.a};
+        std::get<3>(key)[0] = 0;
+        auto [it, fresh] = known_.try_emplace(key, in.a[0]);
+        if (fresh) {
+          here.push_back(key);
+        } else {
+          same_[in.a[0]] = it->second;  // dead now
+        }
+      }
+    }
+    for (const Key& k : here) known_.erase(k);
+  }
+  void replace(int32_t* r) const {
+    if (auto it = same_.find(*r); it != same_.end()) *r = it->second;
+  }
+  // Values of one definition made of such; those that many cycles of registers would be held for
+  // are left alone.
+  bool shared(const Line& l) const {
+    const Instr& in = l.in;
+    if (!is_pure(in) || is_copy(in) || uses_.defs[in.dest()] != 1) return false;
+    bool reads = false;
+    for (int i = 0; i < in.size(); ++i) {
+      if (!in.reads(i)) continue;
+      reads = true;
+      if (uses_.defs[in.a[i]] != 1 && !(l.pointer >= 0 && i == 1)) return false;
+    }
+    return t_->origin[in.dest()] != kNoReg && (t_->regs[in.dest()] != RegKind::Vector || !reads);
+  }
+
+  Tree* t_;
+  Uses uses_;
+  std::map<Key, int32_t> known_;
+  std::map<int32_t, int32_t> same_;
+};
+
 // ---- dead code ---------------------------------------------------------------------------------
 bool remove_dead_in(Nodes* nodes, Uses* uses) {
   bool changed = false;
@@ -494,6 +555,8 @@ void hoist_invariants(Tree* t) {
   std::vector<char> in_loop(t->regs.size(), 0);
   hoist(&t->body, *t, uses, &in_loop);
 }
+
+void share_values(Tree* t) { Sharer(t).run(); }
 
 void remove_dead(Tree* t) {
   Uses uses = count_uses(*t);

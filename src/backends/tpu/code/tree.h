@@ -104,8 +104,11 @@ void coalesce_copies(Tree* t);
 // What does not change in a loop is computed before it.
 void hoist_invariants(Tree* t);
 // Addresses become register + number: linear functions of loop indices share one pointer a loop for
-// each combination of strides.
-void lower_addresses(Tree* t);
+// each combination of strides. Without `pointers` addresses stay as written, which wants fewer
+// registers.
+void lower_addresses(Tree* t, bool pointers);
+// A scalar, a mask or a constant that was computed before is not computed again.
+void share_values(Tree* t);
 void remove_dead(Tree* t);
 
 }  // namespace tenfold::tpu::code
