@@ -64,7 +64,8 @@ int place_of_pass(const std::string& name, int opt_level) {
 Result<PipelineReport> run_pipeline(Module& m, const PipelineOptions& options) {
   PipelineReport report;
   int first = 1, last = INT_MAX;
-  for (auto [name, place] : {std::pair(&options.start_from, &first), {&options.stop_after, &last}}) {
+  for (auto [name, place] :
+       {std::pair(&options.start_from, &first), {&options.stop_after, &last}}) {
     if (name->empty()) continue;
     *place = place_of_pass(*name, options.opt_level);
     TF_CHECK(*place > 0, "the pipeline has no pass " + *name);

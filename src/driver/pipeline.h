@@ -15,10 +15,10 @@ struct PipelineOptions {
   // Names of passes, or of dumps ("07-sink_reshapes", to say which of several); empty: all run.
   std::string start_from;  // the input is a dump from before this one
   std::string stop_after;
-  int max_passes = -1;                // bisection: run only the first so many
-  bool verify_each = false;           // run the verifier after every pass that changed something
-  std::string dump_dir;               // numbered .mlir files, one per change; empty: none
-  std::string dump_filter;            // regular expression on the pass name
+  int max_passes = -1;       // bisection: run only the first so many
+  bool verify_each = false;  // run the verifier after every pass that changed something
+  std::string dump_dir;      // numbered .mlir files, one per change; empty: none
+  std::string dump_filter;   // regular expression on the pass name
 };
 
 struct PassTiming {

@@ -88,7 +88,9 @@ bool Diag::need(SizeRule r) {
 }
 
 std::string_view name(SizeRule::Relation r) {
-  return r == SizeRule::Relation::Equal ? "EQ" : r == SizeRule::Relation::AtMost ? "LE" : "EQ_OR_ONE";
+  return r == SizeRule::Relation::Equal    ? "EQ"
+         : r == SizeRule::Relation::AtMost ? "LE"
+                                           : "EQ_OR_ONE";
 }
 
 std::optional<SizeRule::Relation> relation(std::string_view text) {

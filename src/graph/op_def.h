@@ -63,9 +63,9 @@ struct SizeRule {
   Relation relation;
   Dim a, b;
   bool holds(int64_t x, int64_t y) const;
-  std::string id() const;                            // of the error when it does not hold
-  std::string str() const;                           // "size n must equal m"
-  std::string broken(int64_t x, int64_t y) const;    // the same with the values found
+  std::string id() const;                          // of the error when it does not hold
+  std::string str() const;                         // "size n must equal m"
+  std::string broken(int64_t x, int64_t y) const;  // the same with the values found
 };
 
 // Collects a verifier's findings; `label` names the constraint ("C3") or a short rule.

@@ -95,7 +95,7 @@ const Insn* exec_for_next(const Insn*, Frame*);
 const Insn* exec_enter_loop(const Insn*, Frame*);
 const Insn* exec_next_iteration(const Insn*, Frame*);
 const Insn* exec_leave_loop(const Insn*, Frame*);
-const Insn* exec_note_load(const Insn*, Frame*);   // of the access that follows
+const Insn* exec_note_load(const Insn*, Frame*);  // of the access that follows
 const Insn* exec_note_store(const Insn*, Frame*);
 const Insn* exec_bind_param(const Insn*, Frame*);
 const Insn* exec_bind_alias(const Insn*, Frame*);

@@ -26,7 +26,8 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   if (dims_or(op, "max_output_boxes_per_class", 0, 0).size() != 1)
     diag.fail("C4", "max_output_boxes_per_class must be one dimension");
   if (!diag.ok()) return guess;
-  if (!diag.equal(boxes.shape[0], scores.shape[0]) || !diag.equal(boxes.shape[1], scores.shape[2])) {
+  if (!diag.equal(boxes.shape[0], scores.shape[0]) ||
+      !diag.equal(boxes.shape[1], scores.shape[2])) {
     diag.fail("C2", "boxes " + boxes.str() + " and scores " + scores.str() + " do not fit");
     return guess;
   }

@@ -310,9 +310,9 @@ Status Context::bind_inputs(const std::vector<TensorView>& inputs) {
       continue;
     }
     if (v.dims.size() != b.dims.size()) {
-      fail(i, "input-rank", "has shape " + dims_text(v.dims) + " of rank " +
-                             std::to_string(v.dims.size()) + ", the model takes rank " +
-                             std::to_string(b.dims.size()));
+      fail(i, "input-rank",
+           "has shape " + dims_text(v.dims) + " of rank " + std::to_string(v.dims.size()) +
+               ", the model takes rank " + std::to_string(b.dims.size()));
       continue;
     }
     for (size_t d = 0; d < v.dims.size(); ++d) {
@@ -327,10 +327,10 @@ Status Context::bind_inputs(const std::vector<TensorView>& inputs) {
       if (bare && !bound[static_cast<size_t>(symbol)]) {
         const SymbolInfo& s = p.symbols[static_cast<size_t>(symbol)];
         if (v.dims[d] < s.min || v.dims[d] > s.max)
-          fail(i, "input-shape", "dimension " + std::to_string(d) + " (" + s.name + ") is " +
-                                  std::to_string(v.dims[d]) + ", the model allows " +
-                                  std::to_string(s.min) + " to " +
-                                  (s.max == INT64_MAX ? "any size" : std::to_string(s.max)));
+          fail(i, "input-shape",
+               "dimension " + std::to_string(d) + " (" + s.name + ") is " +
+                   std::to_string(v.dims[d]) + ", the model allows " + std::to_string(s.min) +
+                   " to " + (s.max == INT64_MAX ? "any size" : std::to_string(s.max)));
         symbols_[static_cast<size_t>(symbol)] = v.dims[d];
         bound[static_cast<size_t>(symbol)] = true;
         continue;

@@ -51,8 +51,7 @@ bool close(const Literal& got, const Literal& want) {
 }
 
 TEST(OpenShapes, a_run_ends_as_the_evaluator_ends) {
-  const int64_t samples =
-      setting("TENFOLD_SAMPLES", std::getenv("TENFOLD_LONG_TESTS") ? 20 : 1);
+  const int64_t samples = setting("TENFOLD_SAMPLES", std::getenv("TENFOLD_LONG_TESTS") ? 20 : 1);
   const int64_t first = setting("TENFOLD_SEED", 1);
   int failures = 0, refused = 0, ran = 0;
   for (const OpDef* def : all_ops()) {
@@ -88,8 +87,8 @@ TEST(OpenShapes, a_run_ends_as_the_evaluator_ends) {
         } else if (!want.ok()) {
           ++refused;
           if (want.errors()[0].id != got.errors()[0].id) {
-            problem = "evaluator " + to_string(want.errors()) + "compiled " +
-                      to_string(got.errors());
+            problem =
+                "evaluator " + to_string(want.errors()) + "compiled " + to_string(got.errors());
           }
         } else {
           ++ran;

@@ -75,7 +75,8 @@ std::string module(const std::string& body, const std::string& result) {
       %zero = stablehlo.constant dense<0> : tensor<i64>
       %one = stablehlo.constant dense<1> : tensor<i64>
       %seven = stablehlo.constant dense<7.0> : tensor<1xf32>
-      )" + body + "    }\n";
+      )" +
+         body + "    }\n";
 }
 
 const std::string kX = "tensor<?xf32, #tenfold.dims<n>>", kJ = "tensor<?xf32, #tenfold.dims<j>>";

@@ -24,15 +24,20 @@ struct Case {
 };
 
 const Case kCases[] = {
-    {"add", R"(
+    {"add",
+     R"(
       func.func @main(%a: tensor<?xf32, #tenfold.dims<n>>, %b: tensor<?xf32, #tenfold.dims<m>>)
           -> tensor<?xf32, #tenfold.dims<n>> {
         %0 = "stablehlo.add"(%a, %b) : (tensor<?xf32, #tenfold.dims<n>>,
             tensor<?xf32, #tenfold.dims<m>>) -> tensor<?xf32, #tenfold.dims<n>>
         return %0 : tensor<?xf32, #tenfold.dims<n>>
       })",
-     {{5}, {5}}, {{5}, {3}}, "shape-mismatch", "size n must be m, found 5 and 3"},
-    {"dot", R"(
+     {{5}, {5}},
+     {{5}, {3}},
+     "shape-mismatch",
+     "size n must be m, found 5 and 3"},
+    {"dot",
+     R"(
       func.func @main(%a: tensor<?x?xf32, #tenfold.dims<n, k>>,
                       %b: tensor<?x4xf32, #tenfold.dims<j, 4>>)
           -> tensor<?x4xf32, #tenfold.dims<n, 4>> {
@@ -41,9 +46,13 @@ const Case kCases[] = {
             -> tensor<?x4xf32, #tenfold.dims<n, 4>>
         return %0 : tensor<?x4xf32, #tenfold.dims<n, 4>>
       })",
-     {{3, 8}, {8, 4}}, {{3, 8}, {2, 4}}, "shape-mismatch", "size k must be j, found 8 and 2"},
+     {{3, 8}, {8, 4}},
+     {{3, 8}, {2, 4}},
+     "shape-mismatch",
+     "size k must be j, found 8 and 2"},
     // The sum is dead: what it needs is demanded all the same.
-    {"dead", R"(
+    {"dead",
+     R"(
       func.func @main(%a: tensor<?xf32, #tenfold.dims<n>>, %b: tensor<?xf32, #tenfold.dims<m>>)
           -> tensor<?xf32, #tenfold.dims<n>> {
         %0 = "stablehlo.add"(%a, %b) : (tensor<?xf32, #tenfold.dims<n>>,
@@ -51,21 +60,33 @@ const Case kCases[] = {
         %1 = stablehlo.abs %a : tensor<?xf32, #tenfold.dims<n>>
         return %1 : tensor<?xf32, #tenfold.dims<n>>
       })",
-     {{5}, {5}}, {{5}, {6}}, "shape-mismatch", "stablehlo.add"},
-    {"reshape", R"(
+     {{5}, {5}},
+     {{5}, {6}},
+     "shape-mismatch",
+     "stablehlo.add"},
+    {"reshape",
+     R"(
       func.func @main(%a: tensor<?xf32, #tenfold.dims<n>>) -> tensor<2x6xf32> {
         %0 = stablehlo.reshape %a : (tensor<?xf32, #tenfold.dims<n>>) -> tensor<2x6xf32>
         return %0 : tensor<2x6xf32>
       })",
-     {{12}}, {{11}}, "shape-mismatch", "size n must be 12, found 11"},
-    {"slice", R"(
+     {{12}},
+     {{11}},
+     "shape-mismatch",
+     "size n must be 12, found 11"},
+    {"slice",
+     R"(
       func.func @main(%a: tensor<?xf32, #tenfold.dims<n>>) -> tensor<4xf32> {
         %0 = "stablehlo.slice"(%a) <{start_indices = array<i64: 2>, limit_indices = array<i64: 6>,
             strides = array<i64: 1>}> : (tensor<?xf32, #tenfold.dims<n>>) -> tensor<4xf32>
         return %0 : tensor<4xf32>
       })",
-     {{6}}, {{5}}, "size-range", "size 6 must be at most n, found 6 and 5"},
-    {"negative", R"(
+     {{6}},
+     {{5}},
+     "size-range",
+     "size 6 must be at most n, found 6 and 5"},
+    {"negative",
+     R"(
       func.func @main(%a: tensor<?xf32, #tenfold.dims<n>>)
           -> tensor<?xf32, #tenfold.dims<n - 3>> {
         %z = stablehlo.constant dense<0.0> : tensor<f32>
@@ -74,8 +95,12 @@ const Case kCases[] = {
             (tensor<?xf32, #tenfold.dims<n>>, tensor<f32>) -> tensor<?xf32, #tenfold.dims<n - 3>>
         return %0 : tensor<?xf32, #tenfold.dims<n - 3>>
       })",
-     {{3}}, {{2}}, "size-range", "size n - 3 must not be negative"},
-    {"broadcast", R"(
+     {{3}},
+     {{2}},
+     "size-range",
+     "size n - 3 must not be negative"},
+    {"broadcast",
+     R"(
       func.func @main(%a: tensor<?xf32, #tenfold.dims<n>>, %b: tensor<?xf32, #tenfold.dims<m>>)
           -> tensor<?xf32, #tenfold.dims<m>> {
         %0 = "stablehlo.broadcast_in_dim"(%a) <{broadcast_dimensions = array<i64: 0>}> :
@@ -83,8 +108,12 @@ const Case kCases[] = {
         %1 = stablehlo.add %0, %b : tensor<?xf32, #tenfold.dims<m>>
         return %1 : tensor<?xf32, #tenfold.dims<m>>
       })",
-     {{1}, {4}}, {{3}, {4}}, "shape-mismatch", "size n must be 1 or m, found 3 and 4"},
-    {"call", R"(
+     {{1}, {4}},
+     {{3}, {4}},
+     "shape-mismatch",
+     "size n must be 1 or m, found 3 and 4"},
+    {"call",
+     R"(
       func.func private @f(%a: tensor<?xf32, #tenfold.dims<k>>, %b: tensor<?xf32, #tenfold.dims<k>>)
           -> tensor<?xf32, #tenfold.dims<k>> {
         %0 = stablehlo.add %a, %b : tensor<?xf32, #tenfold.dims<k>>
@@ -96,7 +125,10 @@ const Case kCases[] = {
             tensor<?xf32, #tenfold.dims<m>>) -> tensor<?xf32, #tenfold.dims<n>>
         return %0 : tensor<?xf32, #tenfold.dims<n>>
       })",
-     {{5}, {5}}, {{5}, {4}}, "shape-mismatch", "found 5 and 4"},
+     {{5}, {5}},
+     {{5}, {4}},
+     "shape-mismatch",
+     "found 5 and 4"},
 };
 
 std::unique_ptr<Module> parsed(const Case& c) {

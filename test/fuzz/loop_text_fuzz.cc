@@ -1,5 +1,6 @@
-// Any bytes given to the loop level's text reader are a kernel or errors. A kernel that the verifier
-// takes prints, reads back to the same print, and survives simplification and the interpreter.
+// Any bytes given to the loop level's text reader are a kernel or errors. A kernel that the
+// verifier takes prints, reads back to the same print, and survives simplification and the
+// interpreter.
 #include <cstdlib>
 #include <string>
 #include <vector>

@@ -55,10 +55,11 @@ TEST(IndependenceTest, loops_after_each_other_are_ordered) {
                   "  for j = 0 +: 8 independent {\n    out[7 - j] = out[7 - j] + 1\n  }\n"),
             "");
   // Inside of an independent loop they are ordered for one iteration only.
-  EXPECT_NE(check("  for i = 0 +: 4 independent {\n"
-                  "    for j = 0 +: 2 independent {\n      out[i * 2 + j] = x[j]\n    }\n"
-                  "    for k = 0 +: 2 independent {\n      out[6 - i * 2 + k] = x[k]\n    }\n  }\n"),
-            "");
+  EXPECT_NE(
+      check("  for i = 0 +: 4 independent {\n"
+            "    for j = 0 +: 2 independent {\n      out[i * 2 + j] = x[j]\n    }\n"
+            "    for k = 0 +: 2 independent {\n      out[6 - i * 2 + k] = x[k]\n    }\n  }\n"),
+      "");
 }
 
 }  // namespace

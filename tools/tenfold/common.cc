@@ -74,9 +74,10 @@ void Common::add_compile_options(CLI::App* app) {
   app->add_option("--dump", dump,
                   "Write the model after each pass and every kernel to a folder, DIR[:REGEX]")
       ->envname("TENFOLD_DUMP");
-  app->add_option("--start-from", start_from,
-                  "Begin the graph passes with this one, or with a dump's number (07-sink_reshapes): "
-                  "the model is what --dump wrote before it");
+  app->add_option(
+      "--start-from", start_from,
+      "Begin the graph passes with this one, or with a dump's number (07-sink_reshapes): "
+      "the model is what --dump wrote before it");
   app->add_option("--stop-after", stop_after,
                   "End the graph passes after this one, or after a dump's number");
   app->add_option("--disable-pass", disabled, "Leave a graph pass out; may be repeated")

@@ -52,8 +52,7 @@ void rename_bound(const Module& m, const Block& b, SymbolMap& map) {
       map.emplace(s.name, Dim::symbol(m.unique_symbol_name(s.name), s.min, s.max));
   };
   for (auto& op : b.ops) {
-    if (op->is("tenfold.bind_symbol"))
-      fresh({op->str("symbol"), op->i64("min"), op->i64("max")});
+    if (op->is("tenfold.bind_symbol")) fresh({op->str("symbol"), op->i64("min"), op->i64("max")});
     if (op->attr("bound_symbols"))
       for (int i = 0; i < op->num_results(); ++i)
         for (auto& d : op->result(i)->type.shape)

@@ -437,8 +437,7 @@ class Lowering {
       for (const Value* v : values)
         for (int i = 0; i < v->type.rank(); ++i) check_dim(op, v, i, binding, ints, checks);
     }
-    if (!ints.empty())
-      emit(id, {.op = Instr::Op::BindShape, .ints = ints, .where = op.loc.text});
+    if (!ints.empty()) emit(id, {.op = Instr::Op::BindShape, .ints = ints, .where = op.loc.text});
     for (auto& c : checks) emit(id, std::move(c));
   }
 
