@@ -1,8 +1,8 @@
 // Random graphs: the evaluator against compiled code at every optimisation level, on one thread and
 // on two, with arguments and with constants in their place.
 //
-// TENFOLD_GRAPHS sets how many (60; TENFOLD_LONG_TESTS: 3000), TENFOLD_SEED the first seed. A failing
-// graph is made smaller and printed with its seed.
+// TENFOLD_GRAPHS sets how many (60; TENFOLD_LONG_TESTS: 3000), TENFOLD_SEED the first seed. A
+// failing graph is made smaller and printed with its seed.
 #include "random_graph.h"
 
 #include <chrono>
