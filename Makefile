@@ -40,6 +40,7 @@ demo: build
 # Pages made from the tables of ops and passes, in build/docs; docs/ holds those that are written.
 docs: build
 	@$(BUILD)/bin/docgen build/docs .
+	@PYTHONPATH=$(BUILD)/python $(VENV)/bin/python tools/docgen/onnx_coverage.py build/docs/onnx-coverage.md
 
 bench: build
 	@scripts/install_deps.sh test bench

@@ -27,6 +27,7 @@ Chip test_chip() {
   c.mxu_latency = 100;
   c.mxu_weight_latency = 8;
   c.mxu_weight_sets = 2;
+  c.mxu_shared_input = false;
   c.mxu_result_rows = 256;  // 32 registers
   c.mxu_input_queue = 4;
   c.mxu_pop_latency = 4;
@@ -146,6 +147,10 @@ TEST(Machine, a_second_set_of_weights_shifts_in_behind_the_rows) {
   EXPECT_EQ(timed(chip, program(s)).total.cycles, 465u);
   chip.mxu_weight_sets = 1;
   EXPECT_EQ(timed(chip, program(s)).total.cycles, 544u);
+  // By one path for both the next weights wait for the rows as well.
+  chip.mxu_weight_sets = 2;
+  chip.mxu_shared_input = true;
+  EXPECT_EQ(timed(chip, program(s)).total.cycles, 544u);
 }
 
 TEST(Machine, one_copy_takes_its_latency_and_a_cycle_a_row) {
@@ -229,6 +234,16 @@ TEST(Machine, the_transcendental_unit_takes_a_register_every_second_cycle) {
                                               "vst 0, 0, v3\nhalt\n"));
   EXPECT_EQ(r.total.cycles, 14u);
   EXPECT_EQ(r.total.at(Unit::Eup, Cause::Compute), 6u);
+}
+
+TEST(Machine, the_transcendental_unit_may_take_parts_of_a_cycle) {
+  // Each takes 1.25 cycles: taken at 0, 1 (until 1.25 + 1.25), 2 (.. 3.75), 3 (.. 5), 5; halt at 6.
+  Chip chip = test_chip();
+  chip.eup_interval = 1.25;
+  const Report r = timed(chip, program("vexp.f32 v1, v0\nvexp.f32 v2, v0\nvexp.f32 v3, v0\n"
+                                       "vexp.f32 v4, v0\nvexp.f32 v5, v0\nhalt\n"));
+  EXPECT_EQ(r.total.cycles, 7u);
+  EXPECT_EQ(r.total.at(Unit::Eup, Cause::Compute), 7u);  // 6.25
 }
 
 TEST(Machine, loads_and_stores_beyond_the_ports_take_more_cycles) {
@@ -558,6 +573,25 @@ meet: barrier
   ASSERT_TRUE(m.run().ok());
   EXPECT_EQ(hbm.words[0], 0u);
   EXPECT_EQ(hbm.words[8 * 128], 1u);
+}
+
+TEST(Machine, a_core_that_ends_at_once_leaves_its_share_and_holds_up_nobody) {
+  // Core 0 alone: coreid 0, jnz at 1, dma at 2, there at 2 + 100 + 64 = 166, wait, barrier, host,
+  // halt at 166 .. 169.
+  const Program p = program(R"(
+.shape hbm vmem 64
+.host "a" "b" 0 0
+  coreid s1
+  jnz s1, end
+  dma s2, 0, 0, 0
+  wait 0, 1
+  barrier
+  host 0
+end: halt
+)");
+  Chip chip = test_chip();
+  chip.cores = 2;
+  EXPECT_EQ(timed(chip, p).total.cycles, 170u);
 }
 
 TEST(Machine, the_host_is_paid_for_its_link) {

@@ -145,6 +145,7 @@ Result<int> run(Simulate c) {
   o.tile_clock = c.mode != "bundle";
   o.seed = c.common.seed;
   o.advice = !c.no_advice;
+  o.code = c.code;
   if (c.mode == "tile" && !c.timing_only)
     return Error{"sim-mode",
                  "the tile clock computes no values; add --timing-only, or take --mode bundle",

@@ -38,7 +38,9 @@ void for_each_access(const loop::Body& body, F&& f) {
 }
 
 bool independent(const Stmt& s) {
-  return s.kind == Stmt::Kind::For && (s.independent || s.loop_kind == loop::LoopKind::Parallel);
+  if (s.kind != Stmt::Kind::For) return false;
+  const auto folds = folds_of(s);
+  return folds && folds->empty();
 }
 
 std::vector<const Stmt*> outer_loops(const loop::Kernel& k) {
@@ -143,6 +145,7 @@ void collapse(Nest& n) {
   loop::Body top;
   top.push_back(loop_of(r, rows, std::move(middle)));
   n.kernel.body = std::move(top);
+  n.elementwise = true;
 }
 
 // Which loop alone indexes each dimension, in every access.

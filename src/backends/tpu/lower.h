@@ -49,6 +49,7 @@ struct Nest {
   int64_t scratch_rows = 0;  // of workspaces and partial sums, on the whole nest
   int pieces = 1;            // bf16 numbers an f32 factor of a contraction is split into
   double flops = 0;
+  bool elementwise = false;  // each element of the result from the same element of the operands
 };
 
 struct LowerContext {

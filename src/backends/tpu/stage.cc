@@ -151,6 +151,14 @@ int64_t scratch_of(const Nest& n, const Chip& chip, const std::vector<GridLoop>&
   return units * std::min(steps(c.n), chip.mxu_count * chip.mxu_dim / kLanes) * kTileRows;
 }
 
+// The largest multiple of `unit` up to `block` that cuts a loop into equal blocks, if it is not
+// much smaller; else `block`.
+int64_t even_block(int64_t steps, int64_t block, int64_t unit) {
+  for (int64_t b = block; b * 2 > block; b -= unit)
+    if (steps % b == 0) return b;
+  return block;
+}
+
 std::optional<Staging> try_staging(const Nest& n, const Chip& chip, const std::vector<Home>& homes,
                                    std::vector<GridLoop> grid, int64_t rows, int ring) {
   Staging s;
@@ -169,6 +177,10 @@ std::optional<Staging> try_staging(const Nest& n, const Chip& chip, const std::v
     int64_t blocks = 1;
     for (int g = 0; g <= sp.level; ++g) blocks *= s.grid[static_cast<size_t>(g)].blocks();
     sp.ring = static_cast<int>(std::min<int64_t>(blocks, p.written ? 2 : ring));
+    // A last block that was moved back overlaps the one before it in HBM: one copy at a time.
+    if (p.written)
+      for (const GridLoop& g : s.grid)
+        if (g.steps % g.block) sp.ring = 1;
     if (!copy_shape(p.layout, sp.block, true)) return std::nullopt;
     sp.row = at;
     at += sp.block.mem_rows() * sp.ring;
@@ -272,7 +284,7 @@ std::optional<Staging> choose_staging(const Nest& n, const Chip& chip,
         const bool fine = i + 2 >= loops.size();
         for (int64_t block = group; block < steps; block = fine ? block * 2 : steps) {
           std::vector<GridLoop> g = grid;
-          g.push_back({l->var.get(), steps, block});
+          g.push_back({l->var.get(), steps, even_block(steps, block, group)});
           choose(i + 1, g);
         }
         // Whole; inner loops of a vector nest are cut only under outer ones that are.

@@ -20,7 +20,7 @@ using loop::Tail;
 
 // Rows of one parallel task of a matrix product: enough to use a packed column block several times
 // while it is in the second-level cache, few enough to share out.
-constexpr int64_t kRowsPerTask = 96;
+constexpr int64_t kRowsPerTask = 192;
 
 // Rows that keep the registers busy.
 constexpr int64_t kEnoughRows = 6;
@@ -193,6 +193,9 @@ class Blocker {
     if (columns >= 0 && columns * 4 <= lanes_) return refused("too few columns for vectors");
     int64_t rows = n.rows ? constant_extent(*n.rows) : 1;
     bool both = mentions(n.a, n.columns->var);  // depthwise: a runs along the columns as well
+    // A large product of matrices goes by tasks of many rows.
+    const bool large = !both && n.outs.size() == 2 && n.rows == n.outs[0] && columns > 0 &&
+                       rows >= 2 * kRowsPerTask && bytes_of(n) > machine_.l2_bytes / 2;
     RegisterBlock block = choose_register_block(rows, columns, lanes_, machine_);
     if (both)
       block.vectors = 1, block.rows = static_cast<int>(rows < 0 ? 4 : std::min<int64_t>(rows, 8));
@@ -201,8 +204,14 @@ class Blocker {
     int64_t width = int64_t{vectors_} * lanes_;
     packed_ = !both && columns > 0 && repack_param(kernel_, n, width, constant_, own_repacks_);
     if (!packed_ && !both && !contiguous_columns(n)) {
+      // One row reads each packed element as often as windows overlap. A dot product along the
+      // reduction is quicker than copying for few.
+      if (rows == 1 && overlap(n) < lanes_ && stride_is_one(n, n.reds.back()))
+        return refused("packing b for one row");
       if (!pack_layout(n)) return refused("b is not contiguous along columns and cannot be packed");
     }
+    // Columns that lie apart in a large matrix are gathered once for many rows.
+    if (large && !packed_ && pack_buffer_.empty()) (void)pack_layout(n);
     guarded_ = columns < 0 || columns % width != 0;
     std::string top = n.outs[0]->var->name;
     // A plain matrix product has no other loops to share out: cut its rows into tasks, of one block
@@ -268,14 +277,23 @@ class Blocker {
     return true;
   }
 
-  bool contiguous_columns(const Nest& n) {
-    bool ok = true;
+  // Steps of the reduction that read b along the columns.
+  static int64_t overlap(const Nest& n) {
+    int64_t steps = 1;
+    for (const Expr& e : stripped(n.b)->args)
+      if (mentions(e, n.columns->var))
+        for (const Stmt* r : n.reds)
+          if (mentions(e, r->var)) steps *= std::max<int64_t>(constant_extent(*r), 1);
+    return steps;
+  }
+
+  static bool contiguous_columns(const Nest& n) { return stride_is_one(n, n.columns); }
+  static bool stride_is_one(const Nest& n, const Stmt* along) {
     Expr b = stripped(n.b);
     if (b->kind != ExprNode::Kind::Load) return false;
-    Expr s = stride_of(flat_offset(b->buffer, b->args), n.columns->var);
+    Expr s = stride_of(flat_offset(b->buffer, b->args), along->var);
     int64_t one = 0;
-    ok = s && loop::is_const(s, &one) && one == 1;
-    return ok;
+    return s && loop::is_const(s, &one) && one == 1;
   }
 
   Stmt* find(const std::string& name) { return find_loop(kernel_.body, name); }
@@ -295,7 +313,7 @@ class Blocker {
     for (Stmt* l : n.reds) reds.push_back(l->var->name);
     std::string acc = n.acc->name;
 
-    const bool cached = bytes_of(n) <= machine_.l2_bytes / 2;
+    const bool cached = bytes_of(n) <= machine_.l2_bytes / 2, contiguous = contiguous_columns(n);
     int64_t width = int64_t{vectors_} * lanes_;
     int64_t extent = constant_extent(*n.columns);
     TF_ASSIGN(auto j,
@@ -333,8 +351,12 @@ class Blocker {
       Stmt* o = find(outer);
       if (o && o->loop_kind != loop::LoopKind::Parallel) TF_TRY(schedule_.parallel(outer));
       if (pack_buffer_.empty()) return ok_status();
-      auto packed = schedule_.cache_read(pack_buffer_, outer, pack_order_);
-      return packed.ok() ? ok_status() : Status(packed.take_errors());
+      TF_ASSIGN(std::string packed, schedule_.cache_read(pack_buffer_, outer, pack_order_));
+      // Contiguous columns are copied on vector lanes.
+      const std::string last = packed + std::to_string(pack_order_.size() - 1);
+      if (const Stmt* l = find(last); l && contiguous && constant_extent(*l) == width)
+        TF_TRY(schedule_.vectorize(last));
+      return ok_status();
     };
     if (!pack_buffer_.empty()) TF_TRY(share_out());
     TF_TRY(rows.empty() ? registers("", vec, lane, acc, reds)

@@ -9,6 +9,7 @@
 //               is full and has not been swapped in.
 //   Rows        mxm and mxa, of array a[0]. Rows wait until the weights before them are in place
 //               (`mxu_weight_latency` after the last mxw) and the rows before them are through.
+//               Where `mxu_shared_input`, WeightPort and Rows of an array are one thing.
 //   Eup         the transcendental unit; Transposer: xtpush, xtgo.
 //
 // A push may run `mxu_input_queue` pushes ahead of its array, then the core waits. Results of mxm
@@ -29,7 +30,8 @@ int slots(const Chip& chip, Slot slot);
 enum class Holds : uint8_t { Nothing, WeightPort, Rows, Eup, Transposer };
 struct Hold {
   Holds what = Holds::Nothing;
-  int cycles = 1;
+  int cycles = 1;   // whole ones
+  int ticks = 256;  // in 1/256 cycles, exactly
 };
 Hold hold(const Chip& chip, const Inst& inst);
 

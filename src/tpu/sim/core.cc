@@ -27,19 +27,25 @@ Core::Core(const Shared& shared, const Code& code, int id, Mode mode)
   engines_.resize(static_cast<size_t>(c.dma_engines));
   queue_ = static_cast<uint64_t>(c.mxu_input_queue);
   ports_ = static_cast<uint64_t>(c.vmem_ports * kTick);
+  fractional_ = ports_ % kTick != 0 || c.eup_interval != std::floor(c.eup_interval);
   results_room_ = static_cast<size_t>(result_queue_entries(c));
   for (Array& a : arrays_)
     if (c.mxu_accumulates) a.accumulators.resize(results_room_);
   dma_latency_ = static_cast<uint64_t>(std::llround(c.dma_latency_ns * c.clock_mhz / 1e3));
-  const auto cores = static_cast<double>(c.cores);
-  hbm_cycles_per_byte_ = cores / c.bytes_per_cycle(c.hbm_gbps * c.hbm_efficiency);
-  cmem_cycles_per_byte_ = c.cmem_gbps > 0 ? cores / c.bytes_per_cycle(c.cmem_gbps) : 0;
-  bus_registers_ = static_cast<uint64_t>(kTick / (hbm_cycles_per_byte_ * kVregWords * 4));
+  share(static_cast<uint64_t>(c.cores));
   raw_.resize(code.program->kernels.size() + 1);
   counts_ = &raw_[0];
 }
 
 Core::~Core() = default;
+
+void Core::share(uint64_t cores) {
+  const Chip& c = shared_.chip;
+  const auto n = static_cast<double>(cores);
+  hbm_cycles_per_byte_ = n / c.bytes_per_cycle(c.hbm_gbps * c.hbm_efficiency);
+  cmem_cycles_per_byte_ = c.cmem_gbps > 0 ? cores / c.bytes_per_cycle(c.cmem_gbps) : 0;
+  bus_registers_ = static_cast<uint64_t>(kTick / (hbm_cycles_per_byte_ * kVregWords * 4));
+}
 
 bool Core::fail(std::string_view id, const std::string& message) {
   std::string where = "bundle " + std::to_string(pc_);
@@ -109,7 +115,7 @@ void Core::host_at_work(uint64_t cycles, uint64_t bytes) {
 }
 
 void Core::drain() {
-  uint64_t end = std::max(last_arrival_, eup_free_);
+  uint64_t end = std::max(last_arrival_, to_cycle(eup_free_));
   for (const Array& a : arrays_) end = std::max({end, a.rows_free, a.port_free});
   sleep_until(end, Cause::Idle);
 }
@@ -125,7 +131,8 @@ void Core::shift_units(uint64_t by) {
     a.rows.shift(by);
     a.port.shift(by);
   }
-  for (uint64_t* t : {&eup_free_, &transposer_free_, &transposed_}) *t += by;
+  for (uint64_t* t : {&transposer_free_, &transposed_}) *t += by;
+  eup_free_ += by * kTick;
   eup_busy_.shift(by);
 }
 
@@ -152,8 +159,14 @@ void Core::unit_distances(std::vector<int64_t>* out) const {
     }
     until(a.last_accumulated);
   }
-  for (uint64_t t : {eup_free_, transposer_free_, transposed_}) until(t);
-  out->push_back(static_cast<int64_t>(port_debt_ / kTick));
+  for (uint64_t t : {transposer_free_, transposed_}) until(t);
+}
+
+// In 1/256 cycles.
+std::array<int64_t, 2> Core::part_distances() const {
+  const uint64_t now = now_ * kTick;
+  return {eup_free_ > now ? static_cast<int64_t>(eup_free_ - now) : 0,
+          static_cast<int64_t>(port_debt_)};
 }
 
 void Core::copy_distances(std::vector<int64_t>* out) const {
@@ -196,7 +209,8 @@ bool Core::wait_for_unit(const DecodedInst& d, uint64_t* time, Cause* cause) {
     case Act::Weight: {
       const Array& a = arrays_[static_cast<size_t>(d.inst.a[0])];
       queued(std::max(a.port_free, a.next_free), Cause::WeightShift);
-      if (shared_.chip.mxu_weight_sets < 2) queued(a.rows_free, Cause::Dependency);
+      if (shared_.chip.mxu_weight_sets < 2 || shared_.chip.mxu_shared_input)
+        queued(a.rows_free, Cause::Dependency);
       return true;
     }
     case Act::Rows:
@@ -204,6 +218,7 @@ bool Core::wait_for_unit(const DecodedInst& d, uint64_t* time, Cause* cause) {
       const Array& a = arrays_[static_cast<size_t>(d.inst.a[0])];
       queued(a.weights_there, Cause::WeightShift);
       queued(a.rows_free, Cause::Dependency);
+      if (shared_.chip.mxu_shared_input) queued(a.port_free, Cause::WeightShift);
       if (d.act == Act::Rows) {
         const size_t held = a.results.size() - a.head;
         if (held + static_cast<size_t>(d.results) > results_room_) {
@@ -269,7 +284,8 @@ bool Core::wait_for_unit(const DecodedInst& d, uint64_t* time, Cause* cause) {
       return true;
     }
     default:
-      if (d.hold.what == Holds::Eup) until(eup_free_, Cause::Dependency);
+      // It takes the next one in the cycle in which it has done with the last.
+      if (d.hold.what == Holds::Eup) until(eup_free_ / kTick, Cause::Dependency);
       return true;
   }
 }
@@ -281,7 +297,8 @@ bool Core::start(const DecodedInst& d, uint64_t time) {
   switch (d.act) {
     case Act::Weight: {
       Array& a = arrays_[static_cast<size_t>(d.inst.a[0])];
-      const uint64_t rows_end = shared_.chip.mxu_weight_sets < 2 ? a.rows_free : 0;
+      const bool apart = shared_.chip.mxu_weight_sets < 2 || shared_.chip.mxu_shared_input;
+      const uint64_t rows_end = apart ? a.rows_free : 0;
       const uint64_t begin = std::max({time, a.port_free, a.next_free, rows_end});
       a.port_free = begin + cycles;
       a.port.add(begin, a.port_free);
@@ -300,7 +317,8 @@ bool Core::start(const DecodedInst& d, uint64_t time) {
     case Act::Rows:
     case Act::RowsAcc: {
       Array& a = arrays_[static_cast<size_t>(d.inst.a[0])];
-      const uint64_t begin = std::max({time, a.rows_free, a.weights_there});
+      const uint64_t port_end = shared_.chip.mxu_shared_input ? a.port_free : 0;
+      const uint64_t begin = std::max({time, a.rows_free, a.weights_there, port_end});
       a.rows_free = begin + cycles;
       a.rows.add(begin, a.rows_free);
       const auto dim = static_cast<uint64_t>(shared_.chip.mxu_dim);
@@ -356,8 +374,9 @@ bool Core::start(const DecodedInst& d, uint64_t time) {
     }
     default:
       if (d.hold.what == Holds::Eup) {
-        eup_free_ = time + cycles;
-        eup_busy_.add(time, eup_free_);
+        const uint64_t begin = std::max(time * kTick, eup_free_);
+        eup_free_ = begin + static_cast<uint64_t>(d.hold.ticks);
+        eup_busy_.add(begin / kTick, to_cycle(eup_free_));
       }
       return true;
   }
