@@ -17,6 +17,7 @@ struct Simulate {
   Common common;
   InputFlags inputs;
   std::string model, output_dir, mode = "", precision = "bf16";
+  uint64_t max_cycles = uint64_t{1} << 40;
   bool timing_only = false, code = false, no_advice = false;
 };
 
@@ -137,7 +138,6 @@ void print_report(const Simulation& s) {
 }
 
 Result<int> run(Simulate c) {
-  if (c.common.target == "cpu") c.common.target = "tpu:v5e";
   SimulateOptions o;
   o.compile = c.common.session_options().compile;
   o.precision = c.precision;
@@ -146,6 +146,7 @@ Result<int> run(Simulate c) {
   o.seed = c.common.seed;
   o.advice = !c.no_advice;
   o.code = c.code;
+  o.max_cycles = c.max_cycles;
   if (c.mode == "tile" && !c.timing_only)
     return Error{"sim-mode",
                  "the tile clock computes no values; add --timing-only, or take --mode bundle",
@@ -189,11 +190,12 @@ Result<int> run(Simulate c) {
 
 void add_simulate(CLI::App& program, Action& action) {
   auto c = std::make_shared<Simulate>();
+  c->common.target = "tpu:v5e";
   CLI::App* sub = program.add_subcommand("simulate", "Run and time a model on a simulated chip");
   sub->add_option("MODEL", c->model, "ONNX or StableHLO file")->required();
   sub->add_option("--target", c->common.target,
                   "tpu:v1 ... tpu:7x, tpu:edge, or tpu:FILE with a chip file")
-      ->default_val("tpu:v5e");
+      ->capture_default_str();
   sub->add_flag("--timing-only", c->timing_only, "Cycles alone: no values, no inputs needed");
   sub->add_option("--mode", c->mode,
                   "bundle: every bundle is stepped; tile: loops in steady state are multiplied out")
@@ -211,6 +213,7 @@ void add_simulate(CLI::App& program, Action& action) {
   sub->add_option("--seed", c->common.seed, "Of the random inputs");
   sub->add_option("--output-dir", c->output_dir, "Write NAME.npy for each output");
   sub->add_flag("--code", c->code, "Say on standard error how each kernel's loops were scheduled");
+  sub->add_option("--max-cycles", c->max_cycles, "Give up on a program that takes more");
   sub->add_flag("--no-advice", c->no_advice, "Do not simulate what would help");
   sub->add_flag("--json", c->common.json, "One JSON object on standard output");
   c->inputs.add_options(sub);

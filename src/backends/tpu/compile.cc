@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "backends/tpu/chain.h"
 #include "backends/tpu/count.h"
 #include "backends/tpu/memory.h"
 #include "backends/tpu/stage.h"
@@ -54,7 +56,7 @@ struct ValueState {
 };
 
 struct Step {
-  enum class Kind : uint8_t { Kernel, Host, Copy, LoopBegin, LoopEnd } kind = Kind::Kernel;
+  enum class Kind : uint8_t { Kernel, Host, Copy, Count, LoopBegin, LoopEnd } kind = Kind::Kernel;
   std::optional<Nest> nest;                    // Kernel
   int host = -1;                               // Host: index into host works
   const Value *from = nullptr, *to = nullptr;  // Copy, whole
@@ -96,8 +98,11 @@ void reads_of(const GraphOp& op, std::vector<const Value*>& out) {
 
 class ChipCompiler {
  public:
-  ChipCompiler(const Module& m, const Chip& chip, const TpuOptions& o)
-      : module_(m), chip_(chip), options_(o), vmem_(chip) {
+  // Groups (by root and size) that turned out not to fit the chip once their code was written.
+  using Refused = std::map<std::pair<const GraphOp*, size_t>, std::string>;
+
+  ChipCompiler(const Module& m, const Chip& chip, const TpuOptions& o, Refused* refused)
+      : module_(m), chip_(chip), options_(o), refused_(*refused), vmem_(chip) {
     context_.chip = &chip;
     context_.precision = o.precision;
   }
@@ -121,6 +126,7 @@ class ChipCompiler {
   void plan(const Block& block) {
     FusionOptions fusion;
     fusion.fuse = options_.fuse;
+    fusion.inline_under_guards = false;
     const BlockPlan groups = plan_fusion(block, fusion);
     for (auto& op : block.ops) {
       if (op->def->kind == OpKind::Terminator || op->is("stablehlo.constant")) continue;
@@ -131,8 +137,110 @@ class ChipCompiler {
       }
       auto it = groups.group_of_root.find(op.get());
       if (it == groups.group_of_root.end()) continue;
-      group(block, groups.groups[static_cast<size_t>(it->second)]);
+      const Group& g = groups.groups[static_cast<size_t>(it->second)];
+      if (options_.fuse && try_chain(block, groups, g)) continue;
+      group(block, g);
     }
+  }
+
+  bool large(const Value* v) const {
+    return v->type.is_static() && pack_of(v->type.dtype) &&
+           layout_of(v->type.dtype, v->type.static_shape()).mem_rows() > vmem_.resident_rows / 2;
+  }
+
+  // A group whose result would have to leave the chip, together with those that read it: a chain.
+  bool try_chain(const Block& block, const BlockPlan& plan, const Group& first) {
+    if (first.root->num_results() != 1 || !large(first.root->result()) ||
+        done_.count(first.root->result()))
+      return false;
+    std::unordered_set<const Value*> outputs, made;
+    for (const Value* r : block.results()) outputs.insert(r);
+    if (outputs.count(first.root->result())) return false;
+    LowerContext context = context_;
+    context.collapse = false;
+    // What is one number a row of the large value (a maximum, a sum) stands as a column beside it.
+    const std::vector<int64_t> shape = first.root->result()->type.static_shape();
+    auto is_column = [&](const Value* v) {
+      if (!v->type.is_static() || outputs.count(v) || !v->def()) return false;
+      const std::vector<int64_t> dims = v->type.static_shape();
+      return dims.size() >= 2 && dims.size() + 1 == shape.size() &&
+             std::equal(dims.begin(), dims.end(), shape.begin());
+    };
+    context.as_column = [&](const Value* v) { return is_column(v) && !done_.count(v); };
+    std::vector<const Group*> members;
+    std::vector<Nest> links;
+    auto between = [&](const Value* v) { return made.count(v) && !outputs.count(v); };
+    bool begun = false;
+    constexpr size_t kMostLinks = 12;
+    for (auto& op : block.ops) {
+      begun |= op.get() == first.root;
+      auto it = plan.group_of_root.find(op.get());
+      if (!begun || it == plan.group_of_root.end() || op->num_results() != 1) continue;
+      const Group& g = plan.groups[static_cast<size_t>(it->second)];
+      if (done_.count(op->result()) || skip_.count(op.get())) continue;
+      if (!links.empty()) {
+        bool reads = false;
+        for (const GraphOp* m : g.members)
+          for (const Value* v : m->operands()) reads |= between(v);
+        if (!reads) continue;
+      }
+      auto lowered = lower_group(g, node_name(*op) + "." + std::to_string(steps_.size()), context);
+      auto* n = std::get_if<Nest>(&lowered);
+      if (!n) break;
+      bool available = true;
+      for (const Param& p : n->params)
+        available &= p.written || made.count(p.value) || done_.count(p.value) || !p.value->def() ||
+                     p.value->def()->is("stablehlo.constant");
+      if (!available) break;
+      links.push_back(std::move(*n));
+      made.insert(op->result());
+      if (!make_chain(&links, chip_, between, false)) {
+        links.pop_back();
+        made.erase(op->result());
+        break;
+      }
+      members.push_back(&g);
+      if (links.size() == kMostLinks) break;
+    }
+    // What others read as well leaves the chip.
+    std::unordered_set<const Value*> outside;
+    for (auto& op : block.ops) {
+      bool in = false;
+      for (const Group* g : members) in |= g->members.count(op.get()) != 0;
+      if (in) continue;
+      std::vector<const Value*> reads;
+      reads_of(*op, reads);
+      outside.insert(reads.begin(), reads.end());
+    }
+    auto is_private = [&](const Value* v) { return between(v) && !outside.count(v); };
+    if (links.size() < 2 || !is_private(first.root->result())) return false;
+    for (const Value* v : made)
+      if (is_column(v) && !is_private(v)) return false;
+    std::optional<Nest> chain = make_chain(&links, chip_, is_private, true);
+    if (!chain || chain->params.size() > 30) return false;
+    std::vector<Home> homes(chain->params.size());
+    for (Home& h : homes) h.hbm_row = 0;
+    if (!choose_staging(*chain, chip_, homes, vmem_.area_rows)) return false;
+    Step s;
+    NodeInfo all;
+    for (size_t i = 0; i < members.size(); ++i) {
+      add_node(*members[i], chain->chain->links[i].nest, "");
+      const NodeInfo one = out_.nodes.back();
+      out_.nodes.pop_back();
+      if (i == 0) all = one;
+      all.flops += i ? one.flops : 0;
+      all.useful_macs += i ? one.useful_macs : 0;
+      done_.insert(members[i]->root->result());
+    }
+    all.name += " .. " + node_name(*members.back()->root);
+    all.data_bytes = 0;
+    for (const Param& p : chain->params)
+      all.data_bytes += static_cast<double>(real_bytes(p.value->type));
+    s.nodes.push_back(static_cast<int>(out_.nodes.size()));
+    out_.nodes.push_back(std::move(all));
+    s.nest = std::move(*chain);
+    steps_.push_back(std::move(s));
+    return true;
   }
 
   // A loop over tensors whose count of rounds is known runs on the chip; empty: it does.
@@ -149,7 +257,13 @@ class ChipCompiler {
     // What the body carries; the counter, where only the count needs it, is not.
     std::vector<size_t> carried;
     for (size_t i = 0; i < body.args.size(); ++i) {
-      if (static_cast<int>(i) == counted->counter && !counted->counter_used) continue;
+      if (static_cast<int>(i) == counted->counter) {
+        if (!counted->counter_used) continue;
+        if (counted->step) {
+          carried.push_back(i);
+          continue;
+        }
+      }
       if (auto why = type_problem(body.args[i]->type))
         return "the loop carries a tensor, and " + *why;
       const Value* r = body.results()[i];
@@ -191,6 +305,14 @@ class ChipCompiler {
     for (size_t i : carried) {
       const Value *r = body.results()[i], *arg = body.args[i].get();
       if (r == arg) continue;
+      if (static_cast<int>(i) == counted->counter && counted->step) {
+        Step count;
+        count.kind = Step::Kind::Count;
+        count.to = arg;
+        count.trips = *counted->step;
+        steps_.push_back(std::move(count));
+        continue;
+      }
       if (in_place(begin + 1, r, arg))
         alias_[r] = arg;
       else
@@ -245,9 +367,17 @@ class ChipCompiler {
 
   void group(const Block& block, const Group& g) {
     if (skip_.count(g.root)) return;
-    std::string why = try_chip(g);
+    // The array's results leave it tile by tile: views after a product are for whoever reads it.
+    const bool views = g.hero && g.hero->def->kind == OpKind::Contraction &&
+                       std::any_of(g.epilogue.begin(), g.epilogue.end(),
+                                   [](const GraphOp* op) { return op->def->kind == OpKind::View; });
+    std::string why = views ? "views follow a product" : try_chip(g);
     if (why.empty()) return;
     if (g.members.size() <= 1) return on_host({g.root}, why);
+    if (g.hero && g.hero != g.root) {
+      const auto [first, rest] = split_after_hero(g);
+      if (try_chip(first).empty()) return group(block, rest);
+    }
     // One by one, in order.
     for (auto& op : block.ops) {
       if (!g.members.count(op.get()) || is_immediate(*op)) continue;
@@ -260,8 +390,31 @@ class ChipCompiler {
     }
   }
 
+  // The hero with what it reads, and what follows it: two groups where one is too much, for
+  // instance when a reshape after a product would have to be stored element by element.
+  static std::pair<Group, Group> split_after_hero(const Group& g) {
+    const auto reach = [&](const GraphOp* from, const GraphOp* stop) {
+      Group part;
+      std::vector<const GraphOp*> todo{from};
+      while (!todo.empty()) {
+        const GraphOp* op = todo.back();
+        todo.pop_back();
+        if (op == stop || !part.members.insert(op).second) continue;
+        for (const Value* v : op->operands())
+          if (v->def() && g.members.count(v->def())) todo.push_back(v->def());
+      }
+      return part;
+    };
+    Group first = reach(g.hero, nullptr), rest = reach(g.root, g.hero);
+    first.root = first.hero = g.hero;
+    rest.root = g.root;
+    return {std::move(first), std::move(rest)};
+  }
+
   // Empty: it runs on the chip.
   std::string try_chip(const Group& g) {
+    if (auto it = refused_.find({g.root, g.members.size()}); it != refused_.end())
+      return it->second;
     for (int i = 0; i < g.root->num_results(); ++i)
       if (done_.count(g.root->result(i))) return "";
     std::string name = node_name(*g.root) + "." + std::to_string(steps_.size());
@@ -361,8 +514,9 @@ class ChipCompiler {
       const int at = static_cast<int>(i);
       Step& s = steps_[i];
       if (s.kind == Step::Kind::LoopBegin || s.kind == Step::Kind::LoopEnd) continue;
-      if (s.kind == Step::Kind::Copy) {
+      if (s.kind == Step::Kind::Copy || s.kind == Step::Kind::Count) {
         for (const Value* v : {s.from, s.to}) {
+          if (!v) continue;
           ValueState& x = state(v);
           x.chip = true;
           x.last = std::max(x.last, at);
@@ -573,6 +727,14 @@ class ChipCompiler {
           out_.kernels.push_back(std::move(report));
           continue;
         }
+        case Step::Kind::Count: {
+          code::Kernel code("count." + std::to_string(i));
+          code::Builder b(&code);
+          TF_TRY(emit_count(b, home(steps_[i].to, i), steps_[i].trips));
+          TF_ASSIGN(code::CompileReport report, code::compile(code, chip_, &p, co));
+          out_.kernels.push_back(std::move(report));
+          continue;
+        }
         case Step::Kind::LoopBegin:
           TF_TRY(loop_begin(i, co));
           continue;
@@ -601,11 +763,21 @@ class ChipCompiler {
         }
         if (any) ahead = [&next, &b] { emit_first_copies(next, b, next.early); };
       }
-      if (auto r = emit_staged(k, b, chip_, ahead))
-        TF_CHECK(false, "kernel " + k.nest->name + " was lowered, but not in blocks: " + r->reason);
+      const auto group = std::make_pair(static_cast<const GraphOp*>(k.nest->group.root),
+                                        k.nest->group.members.size());
+      if (auto r = emit_staged(k, b, chip_, ahead)) {
+        refused_[group] = "not in blocks: " + r->reason;
+        return Error{
+            "tpu-spill", "kernel " + k.nest->name + ": " + r->reason, {module_.source}, {}};
+      }
       if (options_.text)
         out_.kernel_text.push_back(loop::print(k.nest->kernel) + code::to_text(code));
-      TF_ASSIGN(code::CompileReport report, code::compile(code, chip_, &p, co));
+      auto compiled = code::compile(code, chip_, &p, co);
+      if (!compiled.ok()) {
+        refused_[group] = compiled.errors().front().message;
+        return compiled.take_errors();
+      }
+      code::CompileReport& report = *compiled;
       out_.kernels.push_back(std::move(report));
     }
     if (chip_.cores > 1) p.insts[p.first[guard]].a[1] = static_cast<int32_t>(p.num_bundles());
@@ -628,6 +800,16 @@ class ChipCompiler {
     shape.rows = static_cast<uint32_t>(l.mem_rows());
     b.dma(x, 0, y, 0, kSemaphores - 1, shape);
     b.wait(kSemaphores - 1, 1, {x, y});
+  }
+
+  // A whole number in one tile, `by` more.
+  Status emit_count(code::Builder& b, const Home& at, int64_t by) {
+    if (at.vmem_row < 0)
+      return Error{"tpu-spill", "a loop's counter has no room on the chip", {module_.source}, {}};
+    const code::RegionRef x =
+        b.region("counter", Space::Vmem, static_cast<uint32_t>(at.vmem_row), kTileRows);
+    b.store(x, 0, b.vec(Op::VAddI, b.load(x, 0), b.vec(Op::VSplat, static_cast<int>(by))));
+    return ok_status();
   }
 
   static constexpr int32_t kLoopWord = 1024;  // SMEM: rounds left, by depth
@@ -695,6 +877,7 @@ class ChipCompiler {
   const Module& module_;
   const Chip& chip_;
   TpuOptions options_;
+  Refused& refused_;
   VmemMap vmem_;
   LowerContext context_;
   const Block* block_ = nullptr;
@@ -717,7 +900,13 @@ class ChipCompiler {
 Result<ChipProgram> compile_chip(const Module& m, const Chip& chip, const TpuOptions& options) {
   if (chip.family != Family::Bundle)
     return Error{"tpu-family", chip.name + " is not of the bundle family", {"--target"}, {}};
-  return ChipCompiler(m, chip, options).run();
+  // A kernel that its code shows not to fit leaves the plan, and the plan is made again.
+  ChipCompiler::Refused refused;
+  for (;;) {
+    const size_t before = refused.size();
+    auto done = ChipCompiler(m, chip, options, &refused).run();
+    if (done.ok() || refused.size() == before) return done;
+  }
 }
 
 }  // namespace tenfold::tpu

@@ -22,6 +22,9 @@ using loop::Tail;
 // while it is in the second-level cache, few enough to share out.
 constexpr int64_t kRowsPerTask = 192;
 
+// Multiply-adds of one depthwise block that are written out.
+constexpr int64_t kTapsInBlock = 64;
+
 // Rows that keep the registers busy.
 constexpr int64_t kEnoughRows = 6;
 
@@ -192,7 +195,7 @@ class Blocker {
     int64_t columns = constant_extent(*n.columns);
     if (columns >= 0 && columns * 4 <= lanes_) return refused("too few columns for vectors");
     int64_t rows = n.rows ? constant_extent(*n.rows) : 1;
-    bool both = mentions(n.a, n.columns->var);  // depthwise: a runs along the columns as well
+    const bool both = both_ = mentions(n.a, n.columns->var);  // depthwise: a runs along them too
     // A large product of matrices goes by tasks of many rows.
     const bool large = !both && n.outs.size() == 2 && n.rows == n.outs[0] && columns > 0 &&
                        rows >= 2 * kRowsPerTask && bytes_of(n) > machine_.l2_bytes / 2;
@@ -434,6 +437,12 @@ class Blocker {
     order.insert(order.end(), names.begin() + static_cast<long>(depth),
                  names.begin() + static_cast<long>(2 * depth));
     TF_TRY(schedule_.reorder(order));
+    // Where a runs along the columns as well, neighbouring taps read the same elements: side by
+    // side they read them once.
+    if (both_)
+      if (const Stmt* tap = find(reds.back());
+          tap && constant_extent(*tap) > 0 && constant_extent(*tap) * row_block_ <= kTapsInBlock)
+        TF_TRY(schedule_.unroll(reds.back()));
     // Columns past the end are computed and never stored, where reading them is safe.
     if (guarded_)
       for (const std::string& part : {names[0], order[0]}) (void)schedule_.unguard(part);
@@ -452,7 +461,7 @@ class Blocker {
   Kernel kernel_;
   Schedule schedule_;
   int lanes_ = 1, vectors_ = 1, row_block_ = 1;
-  bool packed_ = false, guarded_ = false;
+  bool packed_ = false, guarded_ = false, both_ = false;
   std::string pack_buffer_;  // packed by each task at run time; empty: none
   std::vector<std::string> pack_order_;
 };
