@@ -126,6 +126,14 @@ std::string compare_ways(const Group& g, const Values& values, const Env& env, b
       buffers.push_back(v->def() == g.root ? Literal(v->type.dtype, at->second.dims())
                                            : at->second);
     }
+    // A schedule may merge dimensions of parameters: the same bytes under another shape.
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      std::vector<int64_t> dims;
+      for (const loop::Expr& d : k->kernel.params[i]->shape) {
+        dims.push_back(number(d, k->kernel, symbols));
+      }
+      buffers[i] = buffers[i].reshaped(dims);
+    }
     for (const bool code : {false, true}) {
       if (code && !with_code) continue;
       std::vector<Literal> mine = buffers;
@@ -135,6 +143,9 @@ std::string compare_ways(const Group& g, const Values& values, const Env& env, b
                       (code ? "LLVM" : "interpreter"));
       if (!s.ok()) return names.back() + ": " + to_string(s.errors()) + loop::print(k->kernel);
       mine.resize(g.root->num_results());
+      for (int r = 0; r < g.root->num_results(); ++r) {
+        mine[r] = mine[r].reshaped(values.at(g.root->result(r)).dims());
+      }
       results.push_back(std::move(mine));
     }
   }

@@ -169,6 +169,7 @@ TEST(BoundSymbols, PrettyWhileKeepsTheAttribute) {
 // Each call binds a size of its own.
 TEST(BoundSymbols, AFunctionThatBindsASizeMayBeCalledTwice) {
   const std::string text = R"(
+  module attributes {tenfold.symbols = {m = [0, 100]}} {
     func.func private @head(%x: tensor<?xf32, #tenfold.dims<n>>, %k: tensor<i64>) -> tensor<f32> {
       %0 = "tenfold.bind_symbol"(%k) <{symbol = "m", min = 0 : i64, max = 100 : i64}> :
           (tensor<i64>) -> tensor<i64>
@@ -186,7 +187,8 @@ TEST(BoundSymbols, AFunctionThatBindsASizeMayBeCalledTwice) {
       %1 = func.call @head(%x, %b) : (tensor<?xf32, #tenfold.dims<n>>, tensor<i64>) -> tensor<f32>
       %2 = stablehlo.subtract %0, %1 : tensor<f32>
       return %2 : tensor<f32>
-    })";
+    }
+  })";
   const Literal want = Literal::scalar(DType::F32, 7);
   expect(text, {f32s({1, 2, 3, 4}), i64(4), i64(2)}, &want);
   expect(text, {f32s({1, 2, 3, 4}), i64(4), i64(5)}, nullptr);  // a slice beyond the operand
