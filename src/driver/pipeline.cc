@@ -23,6 +23,7 @@ std::vector<std::string> pipeline(int opt_level) {
   }
   if (opt_level >= 2) {
     p.insert(p.end(), {
+                          "narrow_contractions",
                           "fold_affine",
                           "channels_last",
                           "fold_constants",
@@ -46,6 +47,7 @@ Result<PipelineReport> run_pipeline(Module& m, const PipelineOptions& options) {
   PipelineReport report;
   PassContext context;
   context.fast_math = options.fast_math;
+  context.signed_bytes = options.signed_bytes;
   std::regex filter(options.dump_filter.empty() ? ".*" : options.dump_filter);
   int number = 0;
   auto dump = [&](const std::string& name) -> Status {

@@ -16,6 +16,9 @@ void replace_op(Op* op, const std::vector<Value*>& values);
 const Literal* constant_of(const Value* v);
 // A scalar or splat constant of a real type, looking through broadcast_in_dim and reshape.
 std::optional<double> splat_of(const Value* v);
+// `v` as one number for each index of its dimension `dim`, constant along the others; -1: one number
+// in all. Looks through broadcasts and conversions of constants.
+std::optional<std::vector<double>> per_index(const Value* v, int dim, int64_t n);
 // v's defining op when it is `name`, else null.
 Op* def_of(const Value* v, std::string_view name);
 // Also only when v has exactly one use.

@@ -71,6 +71,13 @@ bool is_free_view(const Op& op) {
          op.def->max_operands == 1;
 }
 
+// Contractions read through widening conversions too, so that bytes and halves stay so in memory.
+bool reads_through(const Op& hero, const Op& op) {
+  if (is_free_view(op)) return true;
+  const bool multiplies = hero.def->kind == OpKind::Contraction || hero.is("stablehlo.convolution");
+  return is_widening(op) && (multiplies || is_free_view(hero) || is_widening(hero));
+}
+
 double nominal(const Dim& d) {
   auto v = d.eval([](const Symbol& s) -> std::optional<int64_t> {
     if (s.max <= 4096) return s.max;
@@ -145,8 +152,8 @@ class Planner {
       if (home == homes_.end()) continue;  // a dead user
       for (int g : home->second)
         if (std::find(out.begin(), out.end(), g) == out.end()) out.push_back(g);
-      if (!is_elemental(*u) && !reads_once(*u) && !is_free_view(op)) return false;
-      if (reread_.count(u) && !is_free_view(op)) return false;
+      if (!is_elemental(*u) && !reads_once(*u) && !reads_through(*u, op)) return false;
+      if (reread_.count(u) && !reads_through(*u, op)) return false;
     }
     // What a heavy reader reads through a view, it reads as often.
     for (const Op* u : v->users())
@@ -173,12 +180,14 @@ class Planner {
     evaluations_[&op] = std::max(reads, 1.0);
     double limit = is_expensive(op) ? kMaxRedundantExpensive : kMaxRedundantReads;
     if (op.def->kind == OpKind::Constant || is_free_view(op)) return true;
+    if (is_widening(op) && reread_.count(&op)) return true;
     return reads <= limit * n;
   }
 
   bool may_duplicate(const Op& op, const std::vector<int>& consumers) {
     if (consumers.size() > 8) return false;
     if (op.def->kind == OpKind::Constant) return true;
+    if (is_widening(op) && reread_.count(&op)) return true;  // its operand stands in memory
     if (!is_free_view(op)) return false;
     // Only a view of something that stands in memory anyway.
     const Op* producer = op.operand()->def();
@@ -282,6 +291,14 @@ bool is_structural(const Op& op) {
 
 bool is_immediate(const Op& op) {
   return op.is("stablehlo.constant") && op.lit("value").size() >= 1 && op.lit("value").is_splat();
+}
+
+bool is_widening(const Op& op) {
+  if (!op.is("stablehlo.convert")) return false;
+  const DType from = op.operand()->type.dtype, to = op.result()->type.dtype;
+  if (is_complex(from) || is_complex(to) || bit_width(from) >= bit_width(to)) return false;
+  if (is_float(from)) return is_float(to) && bit_width(from) >= 8;
+  return from == DType::I8 || from == DType::U8 || from == DType::I16 || from == DType::U16;
 }
 
 bool guards_operands(const Op& op) { return op.def->guards_operands; }
