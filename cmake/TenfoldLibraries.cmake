@@ -5,7 +5,9 @@ include_guard()
 tenfold_library(base)
 find_package(ZLIB REQUIRED)
 tenfold_library(array MAY_USE base LINK ZLIB::ZLIB)
-tenfold_library(tpu MAY_USE array)
+tenfold_embed(${CMAKE_SOURCE_DIR}/src/tpu/chips json tpu/chips/chip.h tenfold::tpu::ChipFile
+              tenfold::tpu::chip_files ${CMAKE_BINARY_DIR}/generated/chip_files.cc)
+tenfold_library(tpu MAY_USE array SOURCES ${CMAKE_BINARY_DIR}/generated/chip_files.cc)
 tenfold_library(loop MAY_USE array)
 tenfold_library(graph MAY_USE array loop)
 

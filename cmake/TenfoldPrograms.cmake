@@ -16,6 +16,9 @@ foreach(_tool IN LISTS _tools)
     target_compile_definitions(${_tool} PRIVATE TENFOLD_VERSION="${PROJECT_VERSION}")
   endif()
 endforeach()
+if(TARGET tenfold)
+  tenfold_own_llvm(tenfold)
+endif()
 
 # libtenfold_runtime.so: loads artifacts with no compiler inside. Built from the sources again, for
 # size, and exports nothing but the C functions tenfold_*.
@@ -52,6 +55,7 @@ if(TENFOLD_PYTHON_MODULE AND _sources AND NOT TENFOLD_SANITIZE)
   target_link_libraries(tenfold_python PRIVATE tenfold_all)
   target_compile_definitions(tenfold_python PRIVATE TENFOLD_VERSION="${PROJECT_VERSION}")
   target_link_options(tenfold_python PRIVATE -Wl,--exclude-libs,ALL)
+  tenfold_own_llvm(tenfold_python)
   set(_package ${CMAKE_BINARY_DIR}/python/tenfold)
   set_target_properties(tenfold_python PROPERTIES OUTPUT_NAME _tenfold
                                                   LIBRARY_OUTPUT_DIRECTORY ${_package})

@@ -63,3 +63,35 @@ std::span<const ::@type@* const> @accessor@() { return @result@; }
 ]])
   set(TENFOLD_TABLE_SOURCE ${output} PARENT_SCOPE)
 endfunction()
+
+# tenfold_embed(<folder> <suffix> <header> <type> <accessor> <output>)
+#
+# The files <folder>/*.<suffix> as text: <output> defines `std::span<const <type>> <accessor>()`, one
+# {stem, contents} a file, in order of name.
+function(tenfold_embed folder suffix header type accessor output)
+  file(GLOB files CONFIGURE_DEPENDS ${folder}/*.${suffix})
+  list(SORT files)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
+  string(REGEX REPLACE "::[^:]*$" "" namespace ${type})
+  string(REGEX REPLACE "^.*::" "" function ${accessor})
+  set(entries "")
+  foreach(file IN LISTS files)
+    get_filename_component(stem ${file} NAME_WE)
+    file(READ ${file} text)
+    string(APPEND entries "    {\"${stem}\", R\"embedded(${text})embedded\"},\n")
+  endforeach()
+  file(RELATIVE_PATH shown ${CMAKE_SOURCE_DIR} ${folder})
+  file(CONFIGURE OUTPUT ${output} @ONLY CONTENT [[
+// Generated from the files of @shown@.
+#include "@header@"
+
+namespace @namespace@ {
+namespace {
+const ::@type@ kFiles[] = {
+@entries@};
+}  // namespace
+
+std::span<const ::@type@> @function@() { return kFiles; }
+}  // namespace @namespace@
+]])
+endfunction()

@@ -10,7 +10,7 @@ DIRECT = {
     "ops": ["graph", "loop"],
     "passes": ["ops", "graph", "loop", "runtime/program.h"],
     "runtime": ["array", "tpu"],
-    "backends": ["loop", "runtime", "tpu/isa"],
+    "backends": ["loop", "runtime", "tpu/isa", "tpu/chips"],
     "tune": ["loop", "backends/backend.h", "runtime"],
     "frontends": ["ops", "graph"],
     "driver": [
@@ -36,7 +36,7 @@ def allowed(folder):
         if name not in seen:
             seen.add(name)
             todo += DIRECT.get(name, [])
-            if name == "tpu/isa":
+            if name in ("tpu/isa", "tpu/chips"):
                 todo += DIRECT["tpu"]
     if folder == "backends":  # never the simulator, though runtime may see it
         seen.discard("tpu")

@@ -10,6 +10,7 @@
 #include "passes/lower/emit_kernel.h"
 #include "passes/lower/fusion_plan.h"
 #include "passes/lower/loop_cost.h"
+#include "passes/lower/merge_dims.h"
 #include "passes/lower/schedule.h"
 #include "passes/lower/sizes.h"
 
@@ -242,6 +243,7 @@ class Lowering {
         return out_.program.buffers[args[i]].kind == BufferInfo::Kind::Constant &&
                k.params[i]->def() && k.params[i]->def()->is("stablehlo.constant");
       };
+      merge_dims(k.kernel, is_constant);
       TF_TRY(schedule_kernel(k, g.hero, options_.machine, is_constant, repacks));
       for (const auto& r : repacks) args[r.param] = repacked(args[r.param], r);
     }

@@ -219,11 +219,16 @@ class Blocker {
     }
     guarded_ = columns < 0 || columns % width != 0;
     std::string top = n.outs[0]->var->name;
-    // A plain matrix product has no other loops to share out: cut its rows into tasks.
-    if (n.outs.size() == 2 && n.rows == n.outs[0] && (rows < 0 || rows > 2 * kRowsPerTask)) {
-      int64_t task = (kRowsPerTask + row_block_ - 1) / row_block_ * row_block_;
+    // A plain matrix product has no other loops to share out: cut its rows into tasks, of one block
+    // of registers unless each task packs its columns of b first.
+    const bool packs = !pack_buffer_.empty();
+    const int64_t task =
+        packs ? (kRowsPerTask + row_block_ - 1) / row_block_ * row_block_ : row_block_;
+    const bool exact = rows > 0 && rows % task == 0;
+    if (n.outs.size() == 2 && n.rows == n.outs[0] &&
+        (rows < 0 || rows > 2 * kRowsPerTask || (exact && !packs && rows > task))) {
       std::string row_name = n.rows->var->name;
-      TF_ASSIGN(auto s, schedule_.split(row_name, task, Tail::Cut));
+      TF_ASSIGN(auto s, schedule_.split(row_name, task, exact ? Tail::Exact : Tail::Cut));
       TF_TRY(nest(s.outer, s.inner, false));
       if (!s.tail.empty() && find(s.tail)) TF_TRY(nest(s.tail, s.tail, rows < 0));
       return ok_status();
@@ -429,6 +434,7 @@ RegisterBlock choose_register_block(int64_t rows, int64_t columns, int lanes,
       double cost =
           blocks * (whole * step(m, v) + (rest > 0 ? step(static_cast<int64_t>(rest), v) : 0));
       cost *= 1 + 0.02 * static_cast<double>(v + m) / static_cast<double>(v * m);
+      if (rest > 0) cost *= 1.03;  // code of its own
       if (cost < best_cost * 0.999) {
         best_cost = cost;
         best = {m, v};
