@@ -34,6 +34,7 @@ std::vector<std::string> pipeline(int opt_level) {
                           "simplify_views",
                           "sink_reshapes",
                           "simplify_views",
+                          "eliminate_dead_code",
                           "pad_convolutions",
                           "fold_constants",
                           "share_common_subexpressions",

@@ -76,6 +76,23 @@ std::optional<std::vector<double>> per_index(const Value* v, int dim, int64_t n)
   return out;
 }
 
+Value* transpose_early(GraphBuilder& b, Value* v, const std::vector<int64_t>& perm) {
+  if (Op* widen = only_def_of(v, "stablehlo.convert");
+      widen && bit_width(widen->operand()->type.dtype) < bit_width(v->type.dtype))
+    return b.convert(transpose_early(b, widen->operand(), perm), v->type.dtype);
+  if (Op* pad = only_def_of(v, "stablehlo.pad")) {
+    const auto permuted = [&](const auto& from) {
+      auto to = from;
+      for (size_t i = 0; i < perm.size(); ++i) to[i] = from[static_cast<size_t>(perm[i])];
+      return to;
+    };
+    return b.pad(transpose_early(b, pad->operand(0), perm), pad->operand(1),
+                 permuted(pad->dims("edge_padding_low")), permuted(pad->dims("edge_padding_high")),
+                 permuted(pad->i64s("interior_padding")));
+  }
+  return b.transpose(v, perm);
+}
+
 Op* def_of(const Value* v, std::string_view name) {
   return v->def() && v->def()->is(name) ? v->def() : nullptr;
 }

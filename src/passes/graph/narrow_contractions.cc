@@ -4,8 +4,8 @@
 //   sum (x - zx) (w - zw)  =  sum x w  -  zx sum w  -  zw sum x  +  n zx zw
 //
 // `w` is constant, so sum w is; the scales of dequantized operands multiply the result. In i32 the
-// identity is exact in wrapping arithmetic. In f32 the sum of products was the only inexact part and
-// is now exact, so the error shrinks.
+// identity is exact in wrapping arithmetic. In f32 the sum of products was the only inexact part
+// and is now exact, so the error shrinks.
 //
 // The bytes end up as the machine's instruction wants them: weights signed, activations unsigned
 // (x86 vpdpbusd) or signed (Arm sdot). A byte of the other signedness is moved by 128 where it is
@@ -70,12 +70,13 @@ Value* one_value(GraphBuilder& b, Value* v) {
     const DType t = v->type.dtype;
     return is_float(t) ? b.constant(t, *s) : b.constant_i(t, static_cast<int64_t>(*s));
   }
-  if (v->type.is_static() && v->type.num_elements() == Dim(1)) return b.reshape(v, {});
   Op* d = v->def();
-  if (!d) return nullptr;
-  if (d->is("stablehlo.broadcast_in_dim") || d->is("stablehlo.reshape"))
+  if (d && (d->is("stablehlo.broadcast_in_dim") || d->is("stablehlo.reshape")))
     return one_value(b, d->operand());
-  if (!d->is("stablehlo.convert")) return nullptr;
+  if (!d || !d->is("stablehlo.convert")) {
+    const bool one = v->type.is_static() && v->type.num_elements() == Dim(1);
+    return one ? b.reshape(v, {}) : nullptr;
+  }
   Value* s = one_value(b, d->operand());
   if (!s) return nullptr;
   const auto number = splat_of(s);
@@ -87,10 +88,10 @@ Value* one_value(GraphBuilder& b, Value* v) {
 // What the pass needs to know of a contraction's dimensions.
 struct Contraction {
   Op* op = nullptr;
-  int x_axis = -1;         // a contracted dimension of x that padding may lengthen
-  int w_axis = -1;         // the dimension of w it goes with
-  int w_feature = -1;      // the dimension of w that becomes the result's `feature`
-  int feature = -1;        // -1: w has no free dimension
+  int x_axis = -1;                // a contracted dimension of x that padding may lengthen
+  int w_axis = -1;                // the dimension of w it goes with
+  int w_feature = -1;             // the dimension of w that becomes the result's `feature`
+  int feature = -1;               // -1: w has no free dimension
   std::vector<int64_t> w_summed;  // dimensions of w that are summed over
   bool grouped = false;
 };
@@ -184,21 +185,22 @@ class Narrower {
     if (!x || !w) return false;
     auto weights = weights_of(*c, *w);
     if (!weights) return refuse(op, "the weights or their zero points are not constant");
-    const bool centred = std::all_of(weights->zero.begin(), weights->zero.end(),
-                                     [](int64_t z) { return z == 0; });
+    const bool centred =
+        std::all_of(weights->zero.begin(), weights->zero.end(), [](int64_t z) { return z == 0; });
     if (!centred && op->is("stablehlo.convolution"))
       return refuse(op, "weights of a convolution with a zero point");
     GraphBuilder b = builder_at(module_, op);
     Value* zx = x->zero ? one_value(b, x->zero) : nullptr;
     Value* sx = x->scale ? one_value(b, x->scale) : nullptr;
+    if ((x->zero && !zx) || (x->scale && !sx))
+      return refuse(op, "the activations have more than one scale or zero point");
     std::optional<std::vector<double>> sw;
     if (w->scale) {
       sw = per_index(w->scale, c->w_feature, static_cast<int64_t>(weights->zero.size()));
       if (!sw) return refuse(op, "the scale of the weights varies along a summed dimension");
     }
-    if ((x->zero && !zx) || (x->scale && !sx))
-      return refuse(op, "the activations have more than one scale or zero point");
-    if (has_padding(*op) && dilates_input(*op)) return refuse(op, "dilated and padded input");
+    if (zx && splat_of(zx) == 0.0) zx = nullptr;
+    if (zx && has_padding(*op) && dilates_input(*op)) return refuse(op, "dilated and padded input");
 
     Value* bytes = with_sign(x->bytes, context_.signed_bytes);
     if (bytes != x->bytes) {
@@ -211,9 +213,10 @@ class Narrower {
     Value* wide_w = pad_weights(b, *c, weights->bytes);
     Value* padded = pad_input(b, *c, bytes, zx, attrs);
     TensorType type{DType::I32, op->result()->type.shape};
-    Value* y = b.create(op->def->name,
-                        {b.convert(padded, DType::I32), b.convert(wide_w, DType::I32)}, attrs, {type})
-                   ->result();
+    Value* y =
+        b.create(op->def->name, {b.convert(padded, DType::I32), b.convert(wide_w, DType::I32)},
+                 attrs, {type})
+            ->result();
     const int64_t n = static_cast<int64_t>(weights->zero.size());
     const auto spread = [&](Literal l) {
       Value* v = b.constant(std::move(l));
@@ -327,7 +330,7 @@ class Narrower {
     std::vector<Dim> low(static_cast<size_t>(x->type.rank()), 0), high = low;
     high[static_cast<size_t>(c.x_axis)] = Dim(more);
     bool pads = more > 0;
-    if (zx && has_padding(*c.op)) {
+    if (has_padding(*c.op) && !dilates_input(*c.op)) {
       pads = true;
       const auto& spatial = c.op->i64s("input_spatial_dimensions");
       for (auto& [name, a] : attrs) {
@@ -367,7 +370,8 @@ extern const GraphPass pass_narrow_contractions;
 const GraphPass pass_narrow_contractions = {
     .name = "narrow_contractions",
     .summary = "Contractions of dequantized or widened bytes multiply the bytes, exactly, in i32.",
-    .why_here = "before scales move into weights and layouts change, while the exporter's form stands",
+    .why_here =
+        "before scales move into weights and layouts change, while the exporter's form stands",
     .run = run,
 };
 

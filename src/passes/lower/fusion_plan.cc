@@ -175,6 +175,11 @@ class Planner {
       guarded += guards_operands(*u);
     }
     reads += same_index;
+    // What narrows its operand (a quantization) leaves little to copy: it goes with what made the
+    // operand, and the pad or concatenation copies bytes.
+    if (guarded && op.is("stablehlo.convert") &&
+        bit_width(op.result()->type.dtype) < bit_width(op.operand()->type.dtype))
+      return false;
     // Sharing under a guard cannot be hoisted into one evaluation.
     if (guarded && op.result()->users().size() > 1 && is_expensive(op)) return false;
     evaluations_[&op] = std::max(reads, 1.0);
@@ -192,7 +197,7 @@ class Planner {
     // Only a view of something that stands in memory anyway.
     const Op* producer = op.operand()->def();
     if (producer && !producer->is("stablehlo.constant") && producer->parent() == &block_ &&
-        is_elemental(*producer))
+        is_elemental(*producer) && !(is_widening(*producer) && reread_.count(&op)))
       return false;
     for (int g : consumers)
       if (static_cast<int>(groups_[g].members.size()) >= kMaxGroupMembers) return false;

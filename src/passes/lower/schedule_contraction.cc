@@ -147,7 +147,8 @@ bool repack_param(Kernel& k, const Nest& n, int64_t block, int64_t group,
   for (int d : r.order) {
     const bool grouped = group > 1 && d == r.order.back();
     const Expr n = loop::int_const(grouped ? group : 1);
-    packed->shape.push_back(loop::simplify(loop::idiv(b->buffer->shape[d] + (grouped ? group - 1 : 0), n)));
+    packed->shape.push_back(
+        loop::simplify(loop::idiv(b->buffer->shape[d] + (grouped ? group - 1 : 0), n)));
     index.push_back(loop::idiv(b->args[d], n));
   }
   packed->shape.push_back(loop::int_const(block));
@@ -171,11 +172,12 @@ bool repack_param(Kernel& k, const Nest& n, int64_t block, int64_t group,
 class Blocker {
  public:
   Blocker(EmittedKernel& ek, const loop::Machine& m, const std::function<bool(int)>& constant,
-          std::vector<Repack>& repacks)
+          std::vector<Repack>& repacks, bool bytes)
       : ek_(ek),
         machine_(m),
         constant_(constant),
         repacks_(repacks),
+        bytes_(bytes),
         kernel_(clone_kernel(ek.kernel)),
         schedule_(&kernel_) {}
 
@@ -210,7 +212,7 @@ class Blocker {
     vectors_ = block.vectors;
     row_block_ = block.rows;
     int64_t width = int64_t{vectors_} * lanes_;
-    if (!both) byte_dot_ = byte_dot(n);
+    if (!both && bytes_) byte_dot_ = byte_dot(n);
     packed_ = !both && columns > 0 &&
               repack_param(kernel_, n, width, byte_dot_.empty() ? 1 : 4, constant_, own_repacks_);
     if (!packed_) byte_dot_.clear();
@@ -396,12 +398,13 @@ class Blocker {
   const loop::Machine& machine_;
   const std::function<bool(int)>& constant_;
   std::vector<Repack>& repacks_;
+  bool bytes_;  // multiply bytes four at a time where that can be
   std::vector<Repack> own_repacks_;
   Kernel kernel_;
   Schedule schedule_;
   int lanes_ = 1, vectors_ = 1, row_block_ = 1;
   bool packed_ = false, guarded_ = false;
-  std::string byte_dot_;                  // the intrinsic of the innermost four steps; empty: none
+  std::string byte_dot_;     // the intrinsic of the innermost four steps; empty: none
   std::string pack_buffer_;  // packed by each task at run time; empty: none
   std::vector<std::string> pack_order_;
 };
@@ -446,7 +449,8 @@ RegisterBlock choose_register_block(int64_t rows, int64_t columns, int lanes,
 
 bool schedule_contraction(EmittedKernel& k, const loop::Machine& machine,
                           const std::function<bool(int)>& constant, std::vector<Repack>& repacks) {
-  return Blocker(k, machine, constant, repacks).run();
+  return Blocker(k, machine, constant, repacks, true).run() ||
+         Blocker(k, machine, constant, repacks, false).run();
 }
 
 }  // namespace tenfold

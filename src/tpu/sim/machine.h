@@ -1,13 +1,13 @@
 // A chip of the bundle family that runs programs: their values, their cycles, or both.
 //
 // Values never depend on the clock: a copy's bytes move when it is started, a bundle's effects
-// happen when it is issued, in program order. So a run gives the same bits with timing on or off, in
-// either mode, on any host. What a program may not rely on (reading what a copy brings before
+// happen when it is issued, in program order. So a run gives the same bits with timing on or off,
+// in either mode, on any host. What a program may not rely on (reading what a copy brings before
 // waiting for it) is an error, `tpu-race`, in runs with values.
 //
-// Cycles come from isa/timing.h; the chip's cores run the same program (coreid tells them apart) and
-// share HBM evenly. DMA: a copy's first byte moves dma_latency after its start; the memory's bus
-// serves copies in order at hbm_gbps x hbm_efficiency / cores, each run of neighbouring bytes
+// Cycles come from isa/timing.h; the chip's cores run the same program (coreid tells them apart)
+// and share HBM evenly. DMA: a copy's first byte moves dma_latency after its start; the memory's
+// bus serves copies in order at hbm_gbps x hbm_efficiency / cores, each run of neighbouring bytes
 // rounded up to granules; HBM to HBM pays twice.
 #pragma once
 
@@ -31,7 +31,7 @@ struct RunOptions {
   bool values = true;  // needs HBM bound; not with Clock::Tile
   bool timing = true;  // off: only values; the report's counts of cycles stay 0
   Clock clock = Clock::Bundle;
-  uint64_t max_cycles = uint64_t{1} << 40;  // simulated; more is an error, `tpu-cycle-limit`
+  uint64_t max_cycles = uint64_t{1} << 40;   // simulated; more is an error, `tpu-cycle-limit`
   uint64_t max_bundles = uint64_t{1} << 36;  // really stepped; likewise
 };
 
