@@ -129,6 +129,7 @@ struct Options {
   std::map<std::string, std::vector<int64_t>> shapes;
   bool fast_math = false, per_shape = false;
   std::vector<std::string> disabled;
+  std::vector<std::string> empty_sequences, empty_optionals;  // inputs that hold nothing
 
   SessionOptions session() const {
     SessionOptions o;
@@ -139,6 +140,8 @@ struct Options {
     o.compile.pipeline.opt_level = opt_level;
     o.compile.pipeline.fast_math = fast_math;
     o.compile.pipeline.disabled = disabled;
+    for (const auto& name : empty_sequences) o.compile.sequence_lengths[name] = 0;
+    o.compile.empty_optionals = {empty_optionals.begin(), empty_optionals.end()};
     return o;
   }
 };
@@ -237,13 +240,11 @@ class Model {
 
  private:
   Session::Lease context(const std::vector<rt::TensorView>& views) {
-    if (!s_->options().per_shape) return s_->context();
-    Session::Shapes shapes;
-    for (const auto& v : views) shapes.push_back(v.dims);
+    if (!s_->specialises()) return s_->context();
     Result<Session::Lease> c = Errors{};
     {
       nb::gil_scoped_release release;
-      c = s_->context_for(shapes);
+      c = s_->context_for(views);
     }
     return take(std::move(c));
   }
@@ -304,7 +305,9 @@ NB_MODULE(_tenfold, m) {
       .def_rw("shapes", &Options::shapes)
       .def_rw("fast_math", &Options::fast_math)
       .def_rw("per_shape", &Options::per_shape)
-      .def_rw("disabled", &Options::disabled);
+      .def_rw("disabled", &Options::disabled)
+      .def_rw("empty_sequences", &Options::empty_sequences)
+      .def_rw("empty_optionals", &Options::empty_optionals);
   nb::class_<Model>(m, "Model")
       .def("run", &Model::run, "inputs"_a, "out"_a)
       .def("profile", &Model::profile, "inputs"_a, "rounds"_a)

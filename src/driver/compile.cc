@@ -64,6 +64,7 @@ onnx::ImportOptions import_options(const CompileOptions& options) {
   onnx::ImportOptions import;
   import.shapes = options.shapes;
   import.sequence_lengths = options.sequence_lengths;
+  import.empty_optionals = options.empty_optionals;
   import.override_defaults = options.override_defaults;
   import.values = options.values;
   return import;

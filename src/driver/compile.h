@@ -23,8 +23,10 @@ struct CompileOptions {
   int compile_threads = 2;
   // Fixed sizes by input name (--shape); other open dimensions stay symbolic.
   std::map<std::string, std::vector<int64_t>> shapes;
-  // ONNX: lengths of sequence inputs, and inputs with a default that are to be arguments.
+  // ONNX: lengths of sequence inputs, optional inputs that are left empty, and inputs with a
+  // default that are to be arguments.
   std::map<std::string, int64_t> sequence_lengths;
+  std::set<std::string> empty_optionals;
   std::vector<std::string> override_defaults;
   // Values of inputs that the compiler must know (axes, ranks); a call with others compiles again.
   std::map<std::string, Literal> values;

@@ -24,42 +24,48 @@ void learn_from(CompileOptions& options, const std::vector<NamedLiteral>& given)
 }
 
 Result<std::unique_ptr<Module>> load_with(const ModelSource& source, CompileOptions& options,
-                                          const std::vector<NamedLiteral>& given, bool* fixed) {
+                                          const std::vector<NamedLiteral>& given,
+                                          std::set<std::string>* fixed) {
   learn_from(options, given);
   ModelNeeds needs;
-  auto module = source.load(options, &needs);
-  // Values that the reader must know: each round gives what the last one asked for.
-  for (int round = 0; round < 8 && !module.ok(); ++round) {
-    bool learnt = false;
-    for (const auto& g : given)
-      if (needs.values.count(g.name)) learnt |= options.values.try_emplace(g.name, g.value).second;
+  auto first = source.load(options, &needs);
+  if (first.ok() || given.empty()) return first;
+  const Errors* errors = &first.errors();
+  auto says = [&](std::string_view id) {
+    return std::any_of(errors->begin(), errors->end(), [&](const Error& e) { return e.id == id; });
+  };
+  CompileOptions with = options;
+  std::set<std::string> sizes;
+  // Each round fixes what the last one asked for and the inputs tell; later nodes may ask for more.
+  Result<std::unique_ptr<Module>> module = Errors{};
+  for (int round = 0; round < 8; ++round) {
+    bool learnt = false, rank = says("onnx-unknown-rank"), shape = says("onnx-needs-shape");
+    for (const auto& g : given) {
+      if (g.name.empty()) continue;
+      if (needs.values.count(g.name) && !with.values.count(g.name)) {
+        Literal own = g.value;
+        own.mutable_bytes();  // what is given may be borrowed for this call only
+        with.values.emplace(g.name, std::move(own));
+        learnt = true;
+      }
+      if (rank)
+        learnt |= with.shapes.try_emplace(g.name, g.value.dims().size(), -1).second;
+      else if (shape && needs.shapes.count(g.name))
+        learnt |= sizes.insert(g.name).second;
+      if (sizes.count(g.name)) with.shapes[g.name] = g.value.dims();
+    }
     if (!learnt) break;
     ModelNeeds next;
-    module = source.load(options, &next);
+    module = source.load(with, &next);
+    if (module.ok()) {
+      options = std::move(with);
+      if (fixed) *fixed = std::move(sizes);
+      return module;
+    }
+    errors = &module.errors();
     needs = std::move(next);
   }
-  auto says = [&](std::string_view id) {
-    if (module.ok()) return false;
-    const Errors& errors = module.errors();
-    return std::any_of(errors.begin(), errors.end(), [&](const Error& e) { return e.id == id; });
-  };
-  auto retry = [&](auto&& shape_of) {
-    CompileOptions with = options;
-    for (const auto& g : given)
-      if (!g.name.empty()) with.shapes[g.name] = shape_of(g.value.dims());
-    auto again = source.load(with);
-    if (!again.ok()) return false;
-    module = std::move(again);
-    options = std::move(with);
-    return true;
-  };
-  if (says("onnx-unknown-rank"))
-    retry([](const std::vector<int64_t>& d) { return std::vector<int64_t>(d.size(), -1); });
-  if (says("onnx-needs-shape") || says("onnx-unknown-rank")) {
-    bool done = retry([](const std::vector<int64_t>& d) { return d; });
-    if (fixed) *fixed = done;
-  }
-  return module;
+  return first;
 }
 
 Result<std::vector<NamedLiteral>> evaluate_named(const ModelSource& source, CompileOptions options,

@@ -1,6 +1,7 @@
 // Models on the graph evaluator, by the names of their inputs and outputs.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "driver/session.h"
@@ -14,10 +15,11 @@ Result<std::vector<NamedLiteral>> evaluate_named(const ModelSource& source, Comp
 // What inputs at hand say about a model that leaves things open: lengths of sequences, which
 // defaults are replaced. Used by Session::open too.
 void learn_from(CompileOptions& options, const std::vector<NamedLiteral>& given);
-// Loads a model; where it states no rank, with the inputs'; where it cannot be compiled for all
-// sizes, for the inputs' sizes alone, which sets `fixed` and options.shapes.
+// Loads a model; what it must know of its inputs and does not say is taken from `given` and noted
+// in `options`: ranks, values of inputs that steer it, and sizes of inputs, those by name in
+// `fixed`.
 Result<std::unique_ptr<Module>> load_with(const ModelSource& source, CompileOptions& options,
                                           const std::vector<NamedLiteral>& given,
-                                          bool* fixed = nullptr);
+                                          std::set<std::string>* fixed = nullptr);
 
 }  // namespace tenfold

@@ -1,4 +1,6 @@
 // Values for a model when the user gives none.
+#include "driver/random_inputs.h"
+
 #include "base/rng.h"
 #include "driver/session.h"
 
@@ -38,6 +40,40 @@ void fill(Literal& l, Rng& rng) {
 }
 
 }  // namespace
+
+std::map<std::string, std::vector<int64_t>> small_sizes(const Function& f) {
+  std::map<std::string, int64_t> sizes;
+  for (const auto& a : f.body.args) {
+    const Shape& shape = a->type.shape;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      std::vector<SymbolRef> symbols;
+      shape[d].collect_symbols(symbols);
+      for (const SymbolRef& s : symbols)
+        sizes.try_emplace(s->name, std::min(s->max, std::max(s->min, d == 0 ? kBatch : kLength)));
+    }
+  }
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const auto& a : f.body.args) {
+    if (a->type.is_static()) continue;
+    std::vector<int64_t>& dims = shapes[a->name];
+    for (const Dim& d : a->type.shape)
+      dims.push_back(std::max<int64_t>(0, d.eval([&](const Symbol& s) -> std::optional<int64_t> {
+                                             return sizes.at(s.name);
+                                           }).value_or(1)));
+  }
+  return shapes;
+}
+
+std::vector<Literal> random_inputs(const Function& f, uint64_t seed) {
+  Rng rng(seed);
+  std::vector<Literal> inputs;
+  for (const auto& a : f.body.args) {
+    Literal l(a->type.dtype, a->type.static_shape());
+    fill(l, rng);
+    inputs.push_back(std::move(l));
+  }
+  return inputs;
+}
 
 std::vector<Literal> random_inputs(const rt::Program& p, uint64_t seed) {
   std::vector<int64_t> symbols(p.symbols.size(), -1);

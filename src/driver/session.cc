@@ -27,6 +27,12 @@ std::string sizes_text(const std::vector<int64_t>& dims) {
   return s + "]";
 }
 
+std::string bytes_of(const rt::TensorView& v) {
+  size_t bytes = static_cast<size_t>(byte_size(v.dtype));
+  for (int64_t d : v.dims) bytes *= static_cast<size_t>(d);
+  return {static_cast<const char*>(v.data), bytes};
+}
+
 }  // namespace
 
 Result<ModelFormat> ModelSource::format() const {
@@ -103,15 +109,23 @@ Result<std::shared_ptr<Session>> Session::open(ModelSource source, SessionOption
     TF_TRY(s->use(std::move(*exe)));
     return s;
   }
-  bool fixed = false;
+  std::set<std::string> fixed;
   auto module = load_with(s->source_, s->options_.compile, given, &fixed);
   if (!module.ok()) return module.take_errors();
   TF_TRY(s->compile_now(**module));
-  if (fixed) {
-    // The first specialisation; other sizes will need their own.
-    s->options_.per_shape = true;
-    for (const auto& i : s->inputs_) s->last_shapes_.push_back(i.dims);
-    s->specialised_[s->last_shapes_] = s->exe_;
+  const auto& values = s->options_.compile.values;
+  s->fix(fixed, values);
+  s->specialises_ = s->options_.per_shape || !fixed.empty() || !values.empty();
+  if (!fixed.empty() || !values.empty()) {
+    // The first specialisation; other sizes or values will need their own.
+    std::vector<rt::TensorView> views;
+    for (const auto& i : s->inputs_) {
+      auto it = values.find(i.name);
+      views.push_back(it == values.end() ? rt::TensorView{nullptr, i.dtype, i.dims}
+                                         : view_of(it->second));
+    }
+    s->last_ = s->wanted(views);
+    s->specialised_[s->last_] = s->exe_;
   }
   s->compile_seconds_ = since(start);
   return s;
@@ -145,10 +159,10 @@ Result<std::vector<Literal>> Session::order_inputs(const std::vector<NamedLitera
   return order_by_name(given, names, name());
 }
 
-Session::Shapes shapes_of(const std::vector<Literal>& inputs) {
-  Session::Shapes shapes;
-  for (const auto& i : inputs) shapes.push_back(i.dims());
-  return shapes;
+std::vector<rt::TensorView> views_of(const std::vector<Literal>& inputs) {
+  std::vector<rt::TensorView> views;
+  for (const auto& i : inputs) views.push_back(view_of(i));
+  return views;
 }
 
 std::vector<std::string> Session::recompilations() {
@@ -156,37 +170,73 @@ std::vector<std::string> Session::recompilations() {
   return recompilations_;
 }
 
-Result<Session::Lease> Session::context_for(const Shapes& shapes) {
-  // run() says what is wrong with a wrong number of inputs.
-  if (!options_.per_shape || !compiled_ || shapes.size() != inputs_.size()) return context();
-  std::lock_guard lock(compile_mutex_);
-  auto& slot = specialised_[shapes];
-  if (!slot) {
-    CompileOptions options = options_.compile;
-    for (size_t i = 0; i < shapes.size(); ++i) options.shapes[inputs_[i].name] = shapes[i];
-    auto module = source_.load(options);
-    if (!module.ok()) {
-      specialised_.erase(shapes);
-      return module.take_errors();
-    }
-    TF_ASSIGN(CompiledModel compiled, compile(**module, options));
-    TF_ASSIGN(slot, make_executable(compiled));
-    recompilations_.push_back(cause(shapes));
+// Whether that is more than before.
+bool Session::fix(const std::set<std::string>& shapes,
+                  const std::map<std::string, Literal>& values) {
+  std::vector<Fixed> before = fixed_;
+  fixed_.resize(inputs_.size(), options_.per_shape ? Fixed::Shape : Fixed::Nothing);
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (shapes.contains(inputs_[i].name)) fixed_[i] = std::max(fixed_[i], Fixed::Shape);
+    if (values.contains(inputs_[i].name)) fixed_[i] = Fixed::Value;
   }
-  last_shapes_ = shapes;
-  return lease(slot);
+  return fixed_ != before;
 }
 
-// Why the program at hand does not do for these shapes.
-std::string Session::cause(const Shapes& shapes) const {
-  for (size_t i = 0; i < last_shapes_.size(); ++i) {
-    const auto &was = last_shapes_[i], &is = shapes[i];
-    if (was == is) continue;
+std::vector<Session::Made> Session::wanted(const std::vector<rt::TensorView>& inputs) const {
+  std::vector<Made> made(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (fixed_[i] >= Fixed::Shape) made[i].dims = inputs[i].dims;
+    if (fixed_[i] == Fixed::Value) made[i].bytes = bytes_of(inputs[i]);
+  }
+  return made;
+}
+
+Result<Session::Lease> Session::context_for(const std::vector<rt::TensorView>& inputs) {
+  // run() says what is wrong with a wrong number or type of inputs.
+  bool fits = inputs.size() == inputs_.size();
+  for (size_t i = 0; fits && i < inputs.size(); ++i) fits = inputs[i].dtype == inputs_[i].dtype;
+  if (!specialises_ || !compiled_ || !fits) return context();
+  std::lock_guard lock(compile_mutex_);
+  std::vector<Made> made = wanted(inputs);
+  auto found = specialised_.find(made);
+  if (found == specialised_.end()) {
+    CompileOptions options = options_.compile;
+    options.values.clear();
+    std::vector<NamedLiteral> given;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const rt::TensorView& v = inputs[i];
+      const std::string& name = inputs_[i].name;
+      given.push_back(
+          {name, Literal::borrow(v.dtype, v.dims, static_cast<const std::byte*>(v.data), {})});
+      if (fixed_[i] >= Fixed::Shape) options.shapes[name] = v.dims;
+      if (fixed_[i] == Fixed::Value) options.values.emplace(name, given.back().value);
+    }
+    std::set<std::string> fixed;
+    TF_ASSIGN(auto module, load_with(source_, options, given, &fixed));
+    TF_ASSIGN(CompiledModel compiled, compile(*module, options));
+    TF_ASSIGN(auto exe, make_executable(compiled));
+    recompilations_.push_back(cause(made));
+    // What the other programs were compiled for may no longer be all that counts.
+    if (fix(fixed, options.values)) specialised_.clear();
+    made = wanted(inputs);
+    found = specialised_.emplace(made, std::move(exe)).first;
+  }
+  last_ = std::move(made);
+  return lease(found->second);
+}
+
+// Why the program at hand does not do.
+std::string Session::cause(const std::vector<Made>& made) const {
+  for (size_t i = 0; i < last_.size(); ++i) {
+    const std::string input = "`" + inputs_[i].name + "`";
+    const auto &was = last_[i].dims, &is = made[i].dims;
     for (size_t d = 0; d < is.size() && is.size() == was.size(); ++d)
       if (was[d] != is[d])
-        return "dimension " + std::to_string(d) + " of `" + inputs_[i].name + "` was " +
+        return "dimension " + std::to_string(d) + " of " + input + " was " +
                std::to_string(was[d]) + ", is " + std::to_string(is[d]);
-    return "`" + inputs_[i].name + "` was " + sizes_text(was) + ", is " + sizes_text(is);
+    if (was != is) return input + " was " + sizes_text(was) + ", is " + sizes_text(is);
+    if (last_[i].bytes != made[i].bytes)
+      return "the value of " + input + ", which is compiled in, has changed";
   }
   return "the first inputs fix the open dimensions";
 }
@@ -215,10 +265,9 @@ Session::Lease Session::lease(const std::shared_ptr<const rt::Executable>& exe) 
 
 Result<std::vector<Literal>> Session::run(const std::vector<Literal>& inputs,
                                           std::vector<rt::KernelTime>* profile) {
-  TF_ASSIGN(Lease c, context_for(shapes_of(inputs)));
+  std::vector<rt::TensorView> views = views_of(inputs);
+  TF_ASSIGN(Lease c, context_for(views));
   c->profile = profile;
-  std::vector<rt::TensorView> views;
-  for (const auto& i : inputs) views.push_back(view_of(i));
   TF_TRY(c->run(views));
   std::vector<Literal> outputs;
   for (size_t i = 0; i < c->outputs().size(); ++i) {

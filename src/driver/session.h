@@ -58,6 +58,8 @@ class Session {
   const std::string& name() const { return source_.path; }
   int threads() const { return options_.threads; }
   double compile_seconds() const { return compile_seconds_; }  // import included
+  // Whether shapes, or values of inputs, decide which program runs: context_for() may compile.
+  bool specialises() const { return specialises_; }
   // Compilations after the first, and why each was needed.
   std::vector<std::string> recompilations();
 
@@ -88,10 +90,9 @@ class Session {
     std::unique_ptr<rt::Context> c_;
   };
   Lease context() { return lease(exe_); }
-  // In per-shape mode the context of the program for these shapes, compiled if need be; else the
-  // same as context().
-  using Shapes = std::vector<std::vector<int64_t>>;  // in the order of the inputs
-  Result<Lease> context_for(const Shapes& shapes);
+  // The context of the program that does for these inputs, compiled if need be: in per-shape mode
+  // there is one for each set of shapes, and where inputs steer the model one for their values.
+  Result<Lease> context_for(const std::vector<rt::TensorView>& inputs);
 
   // Writes an artifact by the suffix, or by `form` ("tenfold", "so", "o"). Not for artifacts.
   Status save(const std::string& path, const std::string& form = {}) const;
@@ -99,9 +100,17 @@ class Session {
  private:
   Session() = default;
   Status compile_now(Module& m);
-  Status follow_values(const std::vector<Literal>& inputs);
   Status use(std::shared_ptr<const rt::Executable> exe);
-  std::string cause(const Shapes& shapes) const;
+  // What of an input a program was compiled for.
+  enum class Fixed : uint8_t { Nothing, Shape, Value };
+  struct Made {
+    std::vector<int64_t> dims;
+    std::string bytes;
+    auto operator<=>(const Made&) const = default;
+  };
+  std::vector<Made> wanted(const std::vector<rt::TensorView>& inputs) const;
+  std::string cause(const std::vector<Made>& made) const;
+  bool fix(const std::set<std::string>& shapes, const std::map<std::string, Literal>& values);
   Lease lease(const std::shared_ptr<const rt::Executable>& exe);
 
   ModelSource source_;
@@ -113,9 +122,11 @@ class Session {
   double compile_seconds_ = 0;
   std::vector<std::string> recompilations_;
 
-  std::mutex compile_mutex_;  // of the three below
-  std::map<Shapes, std::shared_ptr<const rt::Executable>> specialised_;
-  Shapes last_shapes_;
+  bool specialises_ = false;  // set when opened: something is fixed
+  std::mutex compile_mutex_;  // of recompilations_ and what is below; by input
+  std::vector<Fixed> fixed_;
+  std::map<std::vector<Made>, std::shared_ptr<const rt::Executable>> specialised_;
+  std::vector<Made> last_;
 
   std::mutex mutex_;  // of idle_
   std::vector<std::pair<const rt::Executable*, std::unique_ptr<rt::Context>>> idle_;
@@ -126,7 +137,7 @@ class Session {
 Result<std::shared_ptr<const rt::Executable>> make_executable(const CompiledModel& m);
 
 rt::TensorView view_of(const Literal& l);  // only ever read
-Session::Shapes shapes_of(const std::vector<Literal>& inputs);
+std::vector<rt::TensorView> views_of(const std::vector<Literal>& inputs);
 
 // By name into the order of `names`. Every problem at once: unknown, missing and repeated names.
 Result<std::vector<Literal>> order_by_name(const std::vector<NamedLiteral>& given,

@@ -288,6 +288,40 @@ Result<std::vector<Literal>> eval(EvalContext& c) {
 
 // --- lowering ------------------------------------------------------------------------------------
 
+// With a base dilation of d only every d-th tap of a window meets an element: the same taps for all
+// positions o = d * q + phase. Then position and tap are two loops each, and every round meets one.
+bool has_phases(const WindowDim& w, const Dim& out) {
+  return w.base_dilation > 1 && w.stride == 1 && w.window_dilation == 1 &&
+         equal(mod(out, w.base_dilation), 0) == Truth::Yes;
+}
+
+struct Phase {
+  loop::Expr q, phase;  // of the position
+};
+
+// For round t of the taps. `tap` is inside the window where `inside` holds.
+struct PhaseAccess {
+  loop::Expr tap, index, inside;
+};
+PhaseAccess phase_access(const WindowDim& w, EmitContext& c, const Phase& at, const loop::Expr& t) {
+  using namespace loop;
+  const Expr step = int_const(w.base_dilation), low = c.dim(w.low);
+  const Expr first = imod(low - at.phase, step);
+  PhaseAccess a;
+  a.tap = first + t * step;
+  a.index = at.q + t + idiv(at.phase + first - low, step);
+  if (less_equal(w.low, w.base_dilation - 1) != Truth::Yes) a.inside = ge(a.index, int_const(0));
+  if (less_equal(w.high, w.base_dilation - 1) != Truth::Yes)
+    a.inside = both(a.inside, lt(a.index, c.dim(w.in)));
+  if (equal(mod(w.window, w.base_dilation), 0) != Truth::Yes) {
+    const Expr last = c.dim(w.window - 1);
+    a.inside = both(a.inside, le(a.tap, last));
+    a.tap = imin(a.tap, last);
+  }
+  if (w.reversed) a.tap = c.dim(w.window - 1) - a.tap;
+  return a;
+}
+
 // Loops over the result's dimensions in its own order; with groups of several features the output
 // feature loop is two, so that no index needs a division.
 Status emit(EmitContext& c) {
@@ -312,6 +346,7 @@ Status emit(EmitContext& c) {
   };
 
   std::vector<Expr> index(rank);  // of the result
+  std::vector<Phase> phases(static_cast<size_t>(v.spatial));
   Expr group = int_const(0);
   const auto body = [&] {
     const Buffer acc = b.cell("acc", zero(acc_type));
@@ -321,6 +356,19 @@ Status emit(EmitContext& c) {
     if (v.batch_groups > 1) lhs[v.in_batch] = group * c.dim(out[v.out_batch]) + lhs[v.in_batch];
     Expr inside;
     const std::function<void(int)> tap_loop = [&](int s) {
+      if (s < v.spatial && phases[s].q) {
+        const WindowDim& w = v.windows[s];
+        b.for_(spatial_name(kTap, s), c.dim(ceildiv(w.window, w.base_dilation)), [&](Expr k) {
+          const Expr before = inside;
+          const PhaseAccess a = phase_access(w, c, phases[s], k);
+          lhs[v.in_spatial[s]] = a.index;
+          rhs[v.kernel_spatial[s]] = a.tap;
+          inside = both(inside, a.inside);
+          tap_loop(s + 1);
+          inside = before;
+        });
+        return;
+      }
       if (s < v.spatial) {
         b.for_(spatial_name(kTap, s), c.dim(v.windows[s].window), [&](Expr k) {
           const Expr before = inside;
@@ -362,13 +410,32 @@ Status emit(EmitContext& c) {
               index[d] = g * c.dim(per_group) + oc;
               out_loop(d + 1);
             });
+            b.current().back()->independent = true;
           },
           kind);
+      b.current().back()->independent = true;
       return;
     }
     std::string name = d == v.out_batch ? "n" : "oc";
-    for (int s = 0; s < v.spatial; ++s)
-      if (v.out_spatial[s] == d) name = spatial_name(kOut, s);
+    for (int s = 0; s < v.spatial; ++s) {
+      if (v.out_spatial[s] != d) continue;
+      name = spatial_name(kOut, s);
+      if (!has_phases(v.windows[s], out[d])) continue;
+      const int64_t step = v.windows[s].base_dilation;
+      b.for_(
+          name, c.dim(floordiv(out[d], step)),
+          [&](Expr q) {
+            b.for_(name + "p", int_const(step), [&](Expr phase) {
+              phases[s] = {q, phase};
+              index[d] = q * step + phase;
+              out_loop(d + 1);
+            });
+            b.current().back()->independent = true;
+          },
+          kind);
+      b.current().back()->independent = true;
+      return;
+    }
     b.for_(
         name, c.dim(out[d]),
         [&](Expr i) {
@@ -376,6 +443,7 @@ Status emit(EmitContext& c) {
           out_loop(d + 1);
         },
         kind);
+    b.current().back()->independent = true;  // each round writes elements of its own
   };
   out_loop(0);
   return ok_status();

@@ -34,7 +34,7 @@ Status emit(EmitContext& c) {
   struct Taps {
     size_t axis;
     Expr first, count;
-    Buffer weights;
+    std::function<Expr(Expr)> weight;
   };
   std::vector<Taps> taps;
   std::vector<Expr> index(rank), from(rank);
@@ -55,7 +55,7 @@ Status emit(EmitContext& c) {
         const Taps& s = taps[k];
         b.for_("k", s.count, [&](Expr i) {
           from[s.axis] = resize_clamp(r.axes[s.axis], s.first + i, dim);
-          const Expr w = load(s.weights, {i});
+          const Expr w = s.weight(i);
           accumulate(k + 1, weight ? loop::op(Prim::Mul, {weight, w}) : w);
         });
       };
@@ -113,7 +113,6 @@ Status emit(EmitContext& c) {
                      DType::I64);
           }
           int64_t known = 0;
-          Scope scope = Scope::Workspace;
           if (a.scale || (a.in.is_const() && a.out.is_const()) || !r.antialias) {
             const double s = a.scale       ? *a.scale
                              : r.antialias ? static_cast<double>(a.out.value()) /
@@ -122,13 +121,11 @@ Status emit(EmitContext& c) {
             known =
                 static_cast<int64_t>(std::ceil(radius / (r.antialias ? std::min(s, 1.0) : 1.0)));
             half_count = int_const(known);
-            if (known <= 256) scope = Scope::Stack;
           }
           Taps s;
           s.axis = d;
           s.count = half_count * 2;
           s.first = b.let("first", cast(loop::op(Prim::Floor, {x}), DType::I64) - half_count + 1);
-          s.weights = b.alloc("weights", compute, {s.count}, scope);
           const bool normalise = r.antialias || r.exclude_outside;
           Buffer total;
           if (normalise) total = b.cell("total", float_const(0, DType::F64));
@@ -146,15 +143,23 @@ Status emit(EmitContext& c) {
             b.for_("k", s.count,
                    [&](Expr k) { b.set(total, loop::op(Prim::Add, {b.get(total), weight(k)})); });
           }
-          b.for_("k", s.count, [&](Expr k) {
-            Expr w = weight(k);
-            if (normalise) {
-              const Expr one = float_const(1, DType::F64);
-              const Expr nothing = loop::op(Prim::Eq, {b.get(total), float_const(0, DType::F64)});
-              w = loop::op(Prim::Div, {w, select(nothing, one, b.get(total))});
-            }
-            b.store(s.weights, {k}, cast(w, compute));
-          });
+          const auto share = [&](const Expr& k) {
+            const Expr w = weight(k);
+            if (!normalise) return cast(w, compute);
+            const Expr sum = b.get(total);
+            const Expr nothing = loop::op(Prim::Eq, {sum, float_const(0, DType::F64)});
+            return cast(loop::op(Prim::Div, {w, select(nothing, float_const(1, DType::F64), sum)}),
+                        compute);
+          };
+          if (known) {
+            // Prepared once for all that lies further in.
+            const Buffer weights = b.alloc("weights", compute, {s.count},
+                                           known <= 256 ? Scope::Stack : Scope::Workspace);
+            b.for_("k", s.count, [&](Expr k) { b.store(weights, {k}, share(k)); });
+            s.weight = [weights](const Expr& k) { return load(weights, {k}); };
+          } else {
+            s.weight = share;  // no room of a size known when the kernel starts
+          }
           taps.push_back(s);
           loops(d + 1);
           taps.pop_back();

@@ -135,14 +135,21 @@ bool has_side_effect(const Op& op) {
 }
 
 void erase_dead(Op* op) {
-  std::vector<Value*> operands = op->operands();
-  op->parent()->erase(op);
-  for (Value* v : operands) {
-    Op* d = v->def();
-    if (!d || has_side_effect(*d)) continue;
-    bool used = false;
-    for (int i = 0; i < d->num_results(); ++i) used |= d->result(i)->has_users();
-    if (!used) erase_dead(d);
+  // Each op stands here once at most: one whose result two of the erased ops read would otherwise
+  // be looked at again after it is gone.
+  std::vector<Op*> dead = {op};
+  while (!dead.empty()) {
+    Op* next = dead.back();
+    dead.pop_back();
+    std::vector<Value*> operands = next->operands();
+    next->parent()->erase(next);
+    for (Value* v : operands) {
+      Op* d = v->def();
+      if (!d || has_side_effect(*d) || std::count(dead.begin(), dead.end(), d)) continue;
+      bool used = false;
+      for (int i = 0; i < d->num_results(); ++i) used |= d->result(i)->has_users();
+      if (!used) dead.push_back(d);
+    }
   }
 }
 

@@ -10,7 +10,7 @@ DIRECT = {
     "ops": ["graph", "loop"],
     "passes": ["ops", "graph", "loop", "runtime/program.h"],
     "runtime": ["array", "tpu"],
-    "backends": ["loop", "runtime", "tpu/isa", "tpu/chips"],
+    "backends": ["passes", "graph", "loop", "runtime", "tpu/isa", "tpu/chips", "tpu/matrix/isa.h"],
     "tune": ["loop", "backends/backend.h", "runtime"],
     "frontends": ["ops", "graph"],
     "driver": [

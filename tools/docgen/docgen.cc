@@ -1,4 +1,5 @@
-// Writes the pages that come from tables: a page for each graph op, the ONNX ops read, the passes.
+// Writes the pages that come from tables: a page for each graph op, the ONNX ops read, the passes,
+// the chip's instructions.
 //
 //   docgen OUTDIR [SOURCE]     SOURCE: the checkout, whose test/ops/*.test give the examples
 //
@@ -14,6 +15,7 @@
 #include "driver/pipeline.h"
 #include "frontends/onnx/onnx_op.h"
 #include "graph/op_def.h"
+#include "tpu/isa/isa.h"
 
 namespace tenfold {
 namespace {
@@ -247,7 +249,8 @@ Status write_all(const std::string& out, const std::string& source) {
   TF_TRY(write_file(join_path(ops, "index.md"), op_index()));
   TF_TRY(write_file(join_path(out, "onnx.md"), onnx_page()));
   TF_TRY(write_file(join_path(out, "passes.md"), pass_page()));
-  std::printf("%zu op pages, onnx.md and passes.md in %s\n", all_ops().size(), out.c_str());
+  TF_TRY(write_file(join_path(out, "isa.md"), tpu::reference_page()));
+  std::printf("%zu op pages, onnx.md, passes.md and isa.md in %s\n", all_ops().size(), out.c_str());
   return ok_status();
 }
 

@@ -36,9 +36,8 @@ Result<int> run(const Bench& c) {
     TF_ASSIGN(right, report_verification(s, o.inputs, outputs));
   }
   int code = right ? kDone : kInputAtFault;
-  TF_ASSIGN(Session::Lease context, s.context_for(shapes_of(o.inputs)));
-  std::vector<rt::TensorView> views;
-  for (const auto& i : o.inputs) views.push_back(view_of(i));
+  std::vector<rt::TensorView> views = views_of(o.inputs);
+  TF_ASSIGN(Session::Lease context, s.context_for(views));
   auto once = [&]() -> Result<double> {
     auto start = std::chrono::steady_clock::now();
     TF_TRY(context->run(views));

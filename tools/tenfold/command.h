@@ -42,6 +42,9 @@ struct InputFlags {
   bool empty() const { return files.empty() && npz.empty(); }
 };
 
+// The files of the flags.
+Result<std::vector<NamedLiteral>> read_inputs(const InputFlags& flags);
+
 // Opens the model with the inputs of the flags, or with random ones, which is said on stderr.
 struct Opened {
   std::shared_ptr<Session> session;

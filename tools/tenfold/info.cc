@@ -7,15 +7,22 @@
 #include "driver/peak.h"
 #include "runtime/artifact.h"
 #include "tenfold/tenfold.h"
+#include "tpu/chips/chip.h"
 
 namespace tenfold::cli {
 namespace {
 
-Result<int> targets(bool json) {
+Result<int> targets(bool json, const std::string& chip) {
+  if (!chip.empty()) {
+    TF_ASSIGN(tpu::Chip c, tpu::load_chip(chip));
+    std::printf("%s\n", tpu::print_chip(c).c_str());
+    return kDone;
+  }
   int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   std::vector<std::string> names;
   for (const Backend* b : all_backends())
     for (auto& t : b->targets()) names.push_back(std::move(t));
+  for (const tpu::ChipFile& f : tpu::chip_files()) names.push_back("tpu:" + std::string(f.name));
   if (json) {
     nlohmann::json j;
     j["host"] = {{"name", cpu_name()},
@@ -34,6 +41,9 @@ Result<int> targets(bool json) {
     std::printf("%s: %s\n", std::string(b->name).c_str(), std::string(b->summary).c_str());
     for (const auto& t : b->targets()) std::printf("  %s\n", t.c_str());
   }
+  std::printf("tpu: simulated chips, for `tenfold simulate`\n");
+  for (const tpu::ChipFile& f : tpu::chip_files())
+    std::printf("  tpu:%s\n", std::string(f.name).c_str());
   return kDone;
 }
 
@@ -67,9 +77,12 @@ void add_absent(CLI::App& program, Action& action, const std::string& name,
 
 void add_targets(CLI::App& program, Action& action) {
   auto json = std::make_shared<bool>(false);
+  auto chip = std::make_shared<std::string>();
   CLI::App* sub = program.add_subcommand("targets", "What this build can make code for");
   sub->add_flag("--json", *json, "One JSON object on standard output");
-  sub->callback([json, &action] { action = [json] { return targets(*json); }; });
+  sub->add_option("--chip", *chip,
+                  "Print the chip file of NAME (or FILE), to start one of your own");
+  sub->callback([json, chip, &action] { action = [json, chip] { return targets(*json, *chip); }; });
 }
 
 void add_version(CLI::App& program, Action& action) {
@@ -77,10 +90,6 @@ void add_version(CLI::App& program, Action& action) {
   CLI::App* sub = program.add_subcommand("version", "Version of the program and its formats");
   sub->add_flag("--json", *json, "One JSON object on standard output");
   sub->callback([json, &action] { action = [json] { return version(*json); }; });
-}
-
-void add_simulate(CLI::App& program, Action& action) {
-  add_absent(program, action, "simulate", "Run and time a model on a simulated chip");
 }
 
 void add_tune(CLI::App& program, Action& action) {

@@ -59,6 +59,10 @@ void InputFlags::add_options(CLI::App* app) {
   app->add_option("--inputs", npz, "Values of inputs by name, FILE.npz");
 }
 
+Result<std::vector<NamedLiteral>> read_inputs(const InputFlags& flags) {
+  return read(flags, [](std::string_view) { return std::optional<DType>(); });
+}
+
 Result<Opened> open_with_inputs(const std::string& model, const Common& common,
                                 const InputFlags& flags) {
   SessionOptions options = common.session_options();

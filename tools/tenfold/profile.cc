@@ -51,9 +51,8 @@ nlohmann::json row_json(const Row& r, double peak) {
 Result<int> run(const Profile& c) {
   TF_ASSIGN(Opened o, open_with_inputs(c.model, c.common, c.inputs));
   Session& s = *o.session;
-  TF_ASSIGN(Session::Lease context, s.context_for(shapes_of(o.inputs)));
-  std::vector<rt::TensorView> views;
-  for (const auto& i : o.inputs) views.push_back(view_of(i));
+  std::vector<rt::TensorView> views = views_of(o.inputs);
+  TF_ASSIGN(Session::Lease context, s.context_for(views));
   std::vector<rt::KernelTime> calls;
   for (int r = 0; r <= c.rounds; ++r) {  // the first warms up
     std::vector<rt::KernelTime> now;

@@ -56,7 +56,7 @@ Result<int> run(const Run& c) {
   TF_ASSIGN(Opened o, open_with_inputs(c.model, c.common, c.inputs));
   Session& s = *o.session;
   // In per-shape mode this compiles: not part of the run.
-  TF_ASSIGN(Session::Lease context, s.context_for(shapes_of(o.inputs)));
+  TF_ASSIGN(Session::Lease context, s.context_for(views_of(o.inputs)));
   context.give_back();
   auto start = std::chrono::steady_clock::now();
   TF_ASSIGN(std::vector<Literal> outputs, s.run(o.inputs));

@@ -200,8 +200,17 @@ def _source(model: ModelLike, name: str) -> tuple[str, bytes | None]:
     return name or "model", bytes(model)
 
 
-def _named(inputs: Mapping[str, Any] | None) -> list[tuple[str, np.ndarray, str]]:
-    return [(k, *to_storage(v)) for k, v in (inputs or {}).items()]
+def _is_empty(value: Any) -> bool:
+    """An optional or a sequence that holds nothing. (An empty tensor comes as an array.)"""
+    return value is None or isinstance(value, (list, tuple)) and not value
+
+
+def _named(inputs: Mapping[str, Any] | None, options: _tenfold.Options
+           ) -> list[tuple[str, np.ndarray, str]]:
+    inputs = inputs or {}
+    options.empty_optionals = [k for k, v in inputs.items() if v is None]
+    options.empty_sequences = [k for k, v in inputs.items() if v is not None and _is_empty(v)]
+    return [(k, *to_storage(v)) for k, v in inputs.items() if not _is_empty(v)]
 
 
 def compile(model: ModelLike, target: str = "cpu", threads: int = 0, opt_level: int = 3,
@@ -212,13 +221,14 @@ def compile(model: ModelLike, target: str = "cpu", threads: int = 0, opt_level: 
 
     shapes: fixed sizes by input, None leaves a dimension open. Open dimensions are compiled once
     for all sizes; per_shape compiles anew for each set of shapes instead. examples: inputs that
-    decide what a model leaves open (lengths of sequences, ranks, defaults to be replaced). name:
+    decide what a model leaves open (ranks, defaults to be replaced, lengths of sequences: items are
+    given as "NAME.0", "NAME.1" ..., an empty sequence as [], an empty optional as None). name:
     stands in messages when the model comes as bytes; its suffix counts.
     """
     path, data = _source(model, name)
     options = _options(target, threads, opt_level, shapes, fast_math=fast_math,
                        per_shape=per_shape, disabled=list(disabled_passes))
-    return Model(_tenfold.open(path, data, options, _named(examples)))
+    return Model(_tenfold.open(path, data, options, _named(examples, options)))
 
 
 def load(path: ModelLike, target: str = "cpu", threads: int = 0, opt_level: int = 3,
@@ -238,7 +248,7 @@ def evaluate(model: ModelLike, inputs: Mapping[str, Any] | Sequence[Any],
     else:
         by_place = False
     options = _options("cpu", 1, 0, shapes)
-    given = _named(inputs)
+    given = _named(inputs, options)
     if by_place:
         given = [("", a, t) for _, a, t in given]
     return {n: from_storage(a, t) for n, t, a in _tenfold.evaluate(path, data, options, given)}

@@ -307,6 +307,7 @@ void KernelEmitter::unrolled_loop(const Stmt& s, int64_t extent) {
   int64_t first = 0;
   const bool fixed = loop::is_const(s.begin, &first);
   loops_.push_back(s.var.get());
+  ++unrolled_;
   for (int64_t i = 0; i < extent; ++i) {
     vars_[s.var.get()] = {Val(index_op(Prim::Add, begin, g_.wrap(g_.b.getInt64(i)), true, true))};
     if (fixed)
@@ -316,6 +317,7 @@ void KernelEmitter::unrolled_loop(const Stmt& s, int64_t extent) {
     body(s.body);
   }
   facts_.constants.erase(s.var.get());
+  --unrolled_;
   loops_.pop_back();
   memo_clear();
 }
@@ -374,12 +376,13 @@ void KernelEmitter::vector_loop(const Stmt& s, int64_t extent) {
   const Body* todo = &s.body;
   llvm::BasicBlock* slow = nullptr;
   // A tail's guard around the whole body: when all lanes are in, a plain body without masks; else
-  // lanes under masks, or one by one where masked memory is dear. A large body is not worth two
-  // copies: its masks cost nothing beside it.
+  // lanes under masks, or one by one where masked memory is dear. A large body, or one that stands
+  // here many times over, is not worth two copies: its masks cost nothing beside it.
   const bool guarded = s.body.size() == 1 && s.body[0]->kind == SK::If &&
                        s.body[0]->else_body.empty() && facts.varying(s.body[0]->cond) &&
                        !s.body[0]->cond->has_load;
-  if (guarded && (!g_.machine.masked_memory || weight(s.body[0]->body) <= kSmallBody)) {
+  if (guarded &&
+      (!g_.machine.masked_memory || (unrolled_ == 0 && weight(s.body[0]->body) <= kSmallBody))) {
     V all = all_lanes(s.body[0]->cond);
     if (!all && !g_.machine.masked_memory) {
       for (piece_ = 0; piece_ < static_cast<int>(lanes.pieces.size()); ++piece_) {

@@ -153,6 +153,7 @@ class KernelEmitter {
   size_t memo_mark() const { return memo_log_.size(); }
   void memo_rewind(size_t mark);
   std::vector<const Var*> loops_;
+  int unrolled_ = 0;  // unrolled loops around
   Lanes* lanes_ = nullptr;
   int piece_ = 0;
   V dummy_;

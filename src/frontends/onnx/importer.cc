@@ -339,6 +339,8 @@ void Importer::add_inputs(const GraphProto& g, Scope& scope, GraphBuilder& b) {
   // A dimension fixed by --shape fixes its name everywhere.
   for (const auto& in : g.input()) {
     names.insert(in.name());
+    if (auto it = options_.sequence_lengths.find(in.name()); it != options_.sequence_lengths.end())
+      for (int64_t i = 0; i < it->second; ++i) names.insert(fmt::format("{}.{}", in.name(), i));
     const auto* shape = shape_option(in.name());
     if (!shape || !in.type().has_tensor_type()) continue;
     const auto& dims = in.type().tensor_type().shape().dim();
@@ -397,7 +399,8 @@ void Importer::add_inputs(const GraphProto& g, Scope& scope, GraphBuilder& b) {
     }
     std::vector<Val> items;
     for (int64_t i = 0; i < count; ++i) {
-      auto t = input_type(name, type->tensor_type(), shape_option(name));
+      const auto* shape = shape_option(fmt::format("{}.{}", name, i));
+      auto t = input_type(name, type->tensor_type(), shape ? shape : shape_option(name));
       // Each item has sizes of its own, whatever names the dimensions share.
       for (size_t d = 0; d < t->shape.size(); ++d) {
         if (t->shape[d].is_const()) continue;

@@ -1,5 +1,6 @@
 // rfactor: a reduction loop accumulates into several partial results, iteration i into number
-// i mod lanes, which are combined in order at the end. The order is fixed, whatever runs it.
+// i mod lanes, which are combined at the end: the upper half into the lower one while there are
+// halves, then in order. The order is fixed, whatever runs it.
 #include <cmath>
 
 #include "loop/schedule/util.h"
@@ -77,6 +78,8 @@ Result<std::string> Schedule::rfactor(const std::string& loop, int64_t lanes) {
     Reduction r{c->buffer, c->index, Prim::Add, nullptr};
     const Expr& v = c->value;
     const Expr self = load(c->buffer, c->index);
+    // Stores that reduce nothing stay: iterations keep their order.
+    if (!mentions_buffer(v, storage_of(c->buffer.get()))) continue;
     if (v->kind != Kind::Op || v->args.size() != 2 || !identity(v->prim, c->buffer->dtype))
       return refuse("rfactor", loop, "a store to " + c->buffer->name + " is no reduction");
     const int at = same(v->args[0], self) ? 0 : same(v->args[1], self) ? 1 : -1;
@@ -103,8 +106,12 @@ Result<std::string> Schedule::rfactor(const std::string& loop, int64_t lanes) {
     reductions.push_back(std::move(r));
   }
   if (reductions.empty()) return refuse("rfactor", loop, "it holds no reduction");
-  // The accumulators are read by their own updates alone.
+  // The accumulators are read and written by their own updates alone.
   for (const Reduction& r : reductions) {
+    const auto writes = std::count_if(stores.begin(), stores.end(), [&](const Stmt* c) {
+      return storage_of(c->buffer.get()) == storage_of(r.dst.get());
+    });
+    if (writes != 1) return refuse("rfactor", loop, r.dst->name + " is also written otherwise");
     int count = 0;
     for_each_stmt(s->body, [&](const Stmt& c) {
       for_each_expr(c,
@@ -128,14 +135,20 @@ Result<std::string> Schedule::rfactor(const std::string& loop, int64_t lanes) {
     r.partial = b;
     before.push_back(make_alloc(b));
     const Var v = make_var(names.unique(b->name + "0"));
-    StmtPtr init = make_for(v, int_const(0), f);
+    StmtPtr init = make_for(v, int_const(0), f, LoopKind::Vectorized);
     init->body.push_back(make_store(b, {var_ref(v)}, identity(r.op, b->dtype)));
     before.push_back(std::move(init));
-    const Var w = make_var(names.unique(b->name + "1"));
-    StmtPtr last = make_for(w, int_const(0), f);
-    last->body.push_back(
-        make_store(r.dst, r.index, op(r.op, {load(r.dst, r.index), load(b, {var_ref(w)})})));
-    after.push_back(std::move(last));
+    int64_t left = lanes;
+    for (; left % 2 == 0 && left > 1; left /= 2) {
+      const Var w = make_var(names.unique(b->name + std::to_string(left / 2)));
+      StmtPtr halve = make_for(w, int_const(0), int_const(left / 2), LoopKind::Vectorized);
+      const Expr low = load(b, {var_ref(w)}), high = load(b, {var_ref(w) + left / 2});
+      halve->body.push_back(make_store(b, {var_ref(w)}, op(r.op, {low, high})));
+      after.push_back(std::move(halve));
+    }
+    for (int64_t i = 0; i < left; ++i)
+      after.push_back(
+          make_store(r.dst, r.index, op(r.op, {load(r.dst, r.index), load(b, {int_const(i)})})));
   }
   Body body = std::move(s->body);
   for (const Reduction& r : reductions) {

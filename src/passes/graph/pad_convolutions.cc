@@ -28,23 +28,29 @@ bool rewrite(Module& m, Op* op) {
   if (!padding) return false;
   std::vector<Dim> pads = padding->as<std::vector<Dim>>();
   if (std::all_of(pads.begin(), pads.end(), [](const Dim& p) { return p == Dim(0); })) return false;
-  // With base dilation the pad goes between dilated elements and stays where it is.
-  if (const Attr* d = op->attr("lhs_dilation"))
-    for (int64_t x : d->as<std::vector<int64_t>>())
-      if (x != 1) return false;
   Value* x = op->operand(0);
   const auto& spatial = op->i64s("input_spatial_dimensions");
+  std::vector<int64_t> dilation(spatial.size(), 1);
+  if (const Attr* d = op->attr("lhs_dilation")) dilation = d->as<std::vector<int64_t>>();
   std::vector<Dim> low(static_cast<size_t>(x->type.rank()), 0), high = low;
+  bool any = false;
   for (size_t i = 0; i < spatial.size(); ++i) {
-    low[spatial[i]] = pads[2 * i];
-    high[spatial[i]] = pads[2 * i + 1];
+    // Between the elements of a dilated base there are holes: less than a step stays padding.
+    const Dim step = dilation[i];
+    if (dilation[i] != 1 && x->type.shape[spatial[i]].min() < 1) continue;  // nothing to dilate
+    low[spatial[i]] = floordiv(pads[2 * i], step);
+    high[spatial[i]] = floordiv(pads[2 * i + 1], step);
+    pads[2 * i] = pads[2 * i] - low[spatial[i]] * step;
+    pads[2 * i + 1] = pads[2 * i + 1] - high[spatial[i]] * step;
+    any |= low[spatial[i]] != Dim(0) || high[spatial[i]] != Dim(0);
   }
+  if (!any) return false;
   GraphBuilder b = builder_at(m, op);
   DType t = x->type.dtype;
   Value* zero = is_float(t) ? b.constant(t, 0) : b.constant_i(t, 0);
   Value* padded = b.pad(x, zero, low, high, std::vector<int64_t>(low.size(), 0));
   op->set_operand(0, padded);
-  op->set_attr("padding", {std::vector<Dim>(pads.size(), 0)});
+  op->set_attr("padding", {std::move(pads)});
   return true;
 }
 

@@ -190,12 +190,13 @@ class Planner {
   }
 
   bool may_duplicate(const Op& op, const std::vector<int>& consumers) {
-    if (consumers.size() > 8) return false;
-    if (op.def->kind == OpKind::Constant) return true;
-    if (is_widening(op) && reread_.count(&op)) return true;  // its operand stands in memory
+    if (op.def->kind == OpKind::Constant) return consumers.size() <= 8;
+    // A widening read many times: its operand stands in memory.
+    if (is_widening(op) && reread_.count(&op)) return consumers.size() <= 8;
     if (!is_free_view(op)) return false;
-    // Only a view of something that stands in memory anyway.
+    // Only a view of something that stands in memory anyway, or in no memory at all.
     const Op* producer = op.operand()->def();
+    if (consumers.size() > 8 && !(producer && is_immediate(*producer))) return false;
     if (producer && !producer->is("stablehlo.constant") && producer->parent() == &block_ &&
         is_elemental(*producer) && !(is_widening(*producer) && reread_.count(&op)))
       return false;

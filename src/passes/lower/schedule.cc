@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "loop/schedule.h"
+#include "passes/lower/merge_dims.h"
 #include "passes/lower/nest.h"
 #include "passes/lower/schedule_contraction.h"
 
@@ -21,7 +22,8 @@ using loop::Tail;
 
 class Generic {
  public:
-  Generic(loop::Kernel& k, const loop::Machine& m) : kernel_(k), machine_(m), schedule_(&k) {}
+  Generic(loop::Kernel& k, const loop::Machine& m, const std::function<bool(int)>& constant)
+      : kernel_(k), machine_(m), constant_(constant), schedule_(&k) {}
 
   void run() {
     // What is declared at the top is shared by the statements after it, which then stay one phase.
@@ -56,7 +58,9 @@ class Generic {
       auto fused = schedule_.fuse(top, l[1]->var->name);
       if (!fused.ok()) break;
       top = *fused;
+      loop::simplify(kernel_);  // the strides below have to see that the quotient is 0
     }
+    merge_dims(kernel_, constant_);
     std::vector<Stmt*> loops = perfect_nest(find(top));
     if (loops.empty()) return;
     if (carries(*loops.front())) {  // a reduction to one value: nothing to share out
@@ -159,26 +163,24 @@ class Generic {
     int n = lanes(l->body);
     int64_t extent = constant_extent(*l);
     if (extent >= 0 && extent < n) return;
-    bool reduces = false, maps = false;
+    bool reduces = false;
     for_each_stmt(l->body, [&](const Stmt& s) {
-      if (s.kind != Stmt::Kind::Store) return;
-      if (s.buffer->scope == loop::Scope::Stack && s.buffer->shape.empty())
-        reduces = true;
-      else
-        maps = true;
+      reduces |= s.kind == Stmt::Kind::Store && s.buffer->scope == loop::Scope::Stack &&
+                 s.buffer->shape.empty();
     });
-    if (reduces && !maps) {
+    if (reduces) {
       // Two vectors of partial results hide the latency of the operation.
       int64_t partial = extent < 0 || extent >= 2 * n ? 2 * n : n;
       auto lane_loop = schedule_.rfactor(name, partial);
       if (lane_loop.ok()) (void)schedule_.vectorize(*lane_loop);
-    } else if (maps && !reduces) {
+    } else {
       vectorize_map(name, false, name);
     }
   }
 
   loop::Kernel& kernel_;
   const loop::Machine& machine_;
+  const std::function<bool(int)>& constant_;
   Schedule schedule_;
   bool one_phase_ = false;
 };
@@ -193,7 +195,7 @@ Status schedule_kernel(EmittedKernel& k, const Op* hero, const loop::Machine& ma
       return loop::verify(k.kernel);
     }
   }
-  Generic(k.kernel, machine).run();
+  Generic(k.kernel, machine, constant).run();
   loop::simplify(k.kernel);
   return loop::verify(k.kernel);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "loop/schedule.h"
+#include "passes/lower/merge_dims.h"
 #include "passes/lower/nest.h"
 
 namespace tenfold {
@@ -20,6 +21,9 @@ using loop::Tail;
 // Rows of one parallel task of a matrix product: enough to use a packed column block several times
 // while it is in the second-level cache, few enough to share out.
 constexpr int64_t kRowsPerTask = 96;
+
+// Rows that keep the registers busy.
+constexpr int64_t kEnoughRows = 6;
 
 Kernel clone_kernel(const Kernel& k) {
   Kernel c;
@@ -88,8 +92,11 @@ bool analyse(Stmt* top, Nest& n) {
   n.b = product->args[1];
   if (!mentions(n.b, n.columns->var)) std::swap(n.a, n.b);
   if (!mentions(n.b, n.columns->var)) return false;
+  // I: the innermost of the others, unless it is short or open and another is not.
+  auto known = [](const Stmt* l) { return std::min<int64_t>(constant_extent(*l), kEnoughRows); };
   for (Stmt* l : n.outs)
-    if (l != n.columns && !mentions(n.b, l->var)) n.rows = l;
+    if (l != n.columns && !mentions(n.b, l->var) && (!n.rows || known(l) >= known(n.rows)))
+      n.rows = l;
   return true;
 }
 
@@ -201,6 +208,7 @@ class Blocker {
   }
 
   Status build(Nest& n) {
+    TF_TRY(widen_rows(n));
     lanes_ = std::max(1, machine_.vector_bytes / byte_size(n.acc->dtype));
     int64_t columns = constant_extent(*n.columns);
     if (columns >= 0 && columns * 4 <= lanes_) return refused("too few columns for vectors");
@@ -231,11 +239,39 @@ class Blocker {
         (rows < 0 || rows > 2 * kRowsPerTask || (exact && !packs && rows > task))) {
       std::string row_name = n.rows->var->name;
       TF_ASSIGN(auto s, schedule_.split(row_name, task, exact ? Tail::Exact : Tail::Cut));
-      TF_TRY(nest(s.outer, s.inner, false));
-      if (!s.tail.empty() && find(s.tail)) TF_TRY(nest(s.tail, s.tail, rows < 0));
+      TF_TRY(nest(s.outer, s.inner, row_block_));
+      if (!s.tail.empty() && find(s.tail))
+        TF_TRY(nest(s.tail, s.tail, rows < 0 && !packs ? smaller(row_block_) : row_block_));
       return ok_status();
     }
-    return nest(top, n.rows ? n.rows->var->name : "", rows < 0);
+    return nest(top, n.rows ? n.rows->var->name : "", row_block_);
+  }
+
+  // Rows that are few, or of unknown number, become one loop with those around them: [step, batch]
+  // are the rows of one product. Not where they slide along the data (windows): consecutive rows
+  // are then the cheaper ones.
+  Status widen_rows(Nest& n) {
+    while (n.rows && constant_extent(*n.rows) < kEnoughRows) {
+      auto at = std::find(n.outs.begin(), n.outs.end(), n.rows);
+      if (at == n.outs.begin()) break;
+      const Stmt* outer = *std::prev(at);
+      if (outer == n.columns || mentions(n.b, outer->var) || slides(n)) break;
+      auto fused = schedule_.fuse(outer->var->name, n.rows->var->name);
+      if (!fused.ok()) break;
+      merge_dims(kernel_, constant_);
+      n = {};
+      if (!analyse(kernel_.body[0].get(), n)) return refused("the nest changed its form");
+    }
+    return ok_status();
+  }
+
+  static bool slides(const Nest& n) {
+    Expr a = stripped(n.a);
+    if (a->kind != ExprNode::Kind::Load) return true;
+    return std::any_of(a->args.begin(), a->args.end(), [&](const Expr& e) {
+      return mentions(e, n.rows->var) && std::any_of(n.reds.begin(), n.reds.end(),
+                                                     [&](Stmt* r) { return mentions(e, r->var); });
+    });
   }
 
   // The order in which each task copies its columns of b: columns last, what the reduction runs
@@ -268,8 +304,8 @@ class Blocker {
 
   Stmt* find(const std::string& name) { return find_loop(kernel_.body, name); }
 
-  // One top-level nest. `rows`: its row loop ("" for none).
-  Status nest(const std::string& top, const std::string& rows, bool open_rows) {
+  // One top-level nest. `rows`: its row loop ("" for none), run in blocks of `block`.
+  Status nest(const std::string& top, const std::string& rows, int64_t block) {
     Nest n;
     Stmt* t = find(top);
     if (!t || !analyse(t, n)) return refused("the nest changed its form");
@@ -283,6 +319,7 @@ class Blocker {
     for (Stmt* l : n.reds) reds.push_back(l->var->name);
     std::string acc = n.acc->name;
 
+    const bool cached = bytes_of(n) <= machine_.l2_bytes / 2;
     int64_t width = int64_t{vectors_} * lanes_;
     int64_t extent = constant_extent(*n.columns);
     TF_ASSIGN(auto j,
@@ -297,11 +334,12 @@ class Blocker {
     std::vector<std::string> order = shared;
     order.push_back(j.outer);
     order.insert(order.end(), others.begin(), others.end());
-    // The loops become one, and taking it apart divides by the inner extents: the known one last.
+    // The loops become one, and taking it apart divides by the inner extents: the known one last,
+    // as long as all of b stays in the second-level cache meanwhile.
     const bool open = std::any_of(others.begin(), others.end(), [&](const std::string& l) {
       return constant_extent(*find(l)) < 0;
     });
-    if (open && extent > 0) {
+    if (open && extent > 0 && cached) {
       order.erase(order.begin() + static_cast<long>(shared.size()));
       order.push_back(j.outer);
     }
@@ -310,24 +348,46 @@ class Blocker {
     if (!vec.empty()) order.push_back(vec);
     order.push_back(lane);
     TF_TRY(schedule_.reorder(order));
-    std::string outer = order[0];
-    for (size_t i = 1; i < outer_count; ++i) {
-      TF_ASSIGN(outer, schedule_.fuse(outer, order[i]));
-    }
-    Stmt* o = find(outer);
-    if (o && o->loop_kind != loop::LoopKind::Parallel) TF_TRY(schedule_.parallel(outer));
-
-    if (!pack_buffer_.empty()) {
+    // The outer loops become one. Before that they say more about what lies in bounds.
+    auto share_out = [&]() -> Status {
+      std::string outer = order[0];
+      for (size_t i = 1; i < outer_count; ++i) {
+        TF_ASSIGN(outer, schedule_.fuse(outer, order[i]));
+      }
+      Stmt* o = find(outer);
+      if (o && o->loop_kind != loop::LoopKind::Parallel) TF_TRY(schedule_.parallel(outer));
+      if (pack_buffer_.empty()) return ok_status();
       auto packed = schedule_.cache_read(pack_buffer_, outer, pack_order_);
-      if (!packed.ok()) return packed.take_errors();
-    }
-    if (rows.empty()) return registers("", vec, lane, acc, reds);
-    int64_t row_extent = constant_extent(*find(rows));
-    if (row_extent > 0 && row_extent <= row_block_) return registers(rows, vec, lane, acc, reds);
-    bool exact = row_extent > 0 && row_extent % row_block_ == 0;
-    TF_ASSIGN(auto i, schedule_.split(rows, row_block_, exact ? Tail::Exact : Tail::Cut));
+      return packed.ok() ? ok_status() : Status(packed.take_errors());
+    };
+    if (!pack_buffer_.empty()) TF_TRY(share_out());
+    TF_TRY(rows.empty() ? registers("", vec, lane, acc, reds)
+                        : row_blocks(rows, vec, lane, acc, reds, block));
+    return pack_buffer_.empty() ? share_out() : ok_status();
+  }
+
+  // What the columns and the reductions run over of b; INT64_MAX: not known.
+  static int64_t bytes_of(const Nest& n) {
+    int64_t bytes = byte_size(stripped(n.b)->dtype);
+    std::vector<Stmt*> loops = n.reds;
+    loops.push_back(n.columns);
+    for (const Stmt* l : loops)
+      if (int64_t e = constant_extent(*l); e < 0 || __builtin_mul_overflow(bytes, e, &bytes))
+        return INT64_MAX;
+    return bytes;
+  }
+
+  // Rows in blocks of `block`; what remains in one block when its number is known, else in smaller
+  // and smaller ones.
+  Status row_blocks(const std::string& rows, const std::string& vec, const std::string& lane,
+                    const std::string& acc, const std::vector<std::string>& reds, int64_t block) {
+    int64_t extent = constant_extent(*find(rows));
+    if (extent > 0 && extent <= block) return registers(rows, vec, lane, acc, reds);
+    if (block <= 1) return registers("", vec, lane, acc, reds);
+    bool exact = extent > 0 && extent % block == 0;
+    TF_ASSIGN(auto i, schedule_.split(rows, block, exact ? Tail::Exact : Tail::Cut));
     // The remainder is a copy with names of its own: look them up by position.
-    std::string tail = i.tail;
+    const std::string& tail = i.tail;
     if (!tail.empty() && find(tail)) {
       std::vector<Stmt*> chain;
       for (Stmt* s = find(tail); s && s->kind == Stmt::Kind::For;
@@ -341,11 +401,11 @@ class Blocker {
       std::string tacc = innermost[0]->buffer->name;
       std::vector<std::string> treds;
       for (Stmt* r : perfect_nest(innermost[2].get())) treds.push_back(r->var->name);
-      TF_TRY(registers(open_rows || constant_extent(*chain[0]) < 0 ? "" : tail, tvec, tlane, tacc,
-                       treds));
+      TF_TRY(row_blocks(tail, tvec, tlane, tacc, treds, smaller(block)));
     }
     return registers(i.inner, vec, lane, acc, reds);
   }
+  static int64_t smaller(int64_t block) { return block > 4 ? 4 : block - 1; }
 
   // Through a guard.
   static Stmt* inner_loop(Stmt* s) {
@@ -426,18 +486,20 @@ RegisterBlock choose_register_block(int64_t rows, int64_t columns, int lanes,
     if (columns > 0 && v > 1 && (v - 1) * int64_t{lanes} >= columns) break;
     // All accumulators, one row of b, one value of a.
     int most = (machine.vector_registers - 1 - v) / v;
-    most = std::min(most, 14);
+    most = std::min(most, 12);  // rows are streams of their own: more are no gain
+    // The remainders of an open number of rows are code of their own, for every number below m.
+    if (rows < 0) most = std::min(most, v > 1 ? 4 : 8);
     for (int m = 1; m <= std::max(most, 1); ++m) {
       if (rows > 0 && m > rows) break;
       double blocks = columns > 0 ? static_cast<double>((columns + width - 1) / width)
                                   : 64.0 / static_cast<double>(width);
-      double r = rows > 0 ? static_cast<double>(rows) : 64.0;
+      double r = rows > 0 ? static_cast<double>(rows) : 1000.0;
       double whole = std::floor(r / m);
       double rest = r - whole * m;
       double cost =
           blocks * (whole * step(m, v) + (rest > 0 ? step(static_cast<int64_t>(rest), v) : 0));
       cost *= 1 + 0.02 * static_cast<double>(v + m) / static_cast<double>(v * m);
-      if (rest > 0) cost *= 1.03;  // code of its own
+      if (rows > 0 && rest > 0) cost *= 1.03;  // code of its own
       if (cost < best_cost * 0.999) {
         best_cost = cost;
         best = {m, v};

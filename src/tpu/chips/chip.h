@@ -39,6 +39,7 @@ struct Chip {
   double mxu_int8_rate = 0;
   double mxu_fp8_rate = 0;
   double mxu_weight_rows_per_cycle = 0;
+  int64_t mxu_weight_sets = 0;
   int64_t mxu_latency = 0;
   int64_t mxu_input_queue = 0;
   int64_t mxu_weight_latency = 0;
@@ -70,7 +71,7 @@ struct Chip {
   int64_t valu_latency = 0;
   int64_t valu_long_latency = 0;
   int64_t vload_latency = 0;
-  int64_t vmem_ports = 0;
+  double vmem_ports = 0;
   int64_t eup_latency = 0;
   int64_t eup_interval = 0;
   int64_t eup_long_intervals = 0;
@@ -100,6 +101,7 @@ struct Chip {
   int64_t weight_bytes = 0;
   double weight_gbps = 0;
   double activation_bytes_per_cycle = 0;
+  int64_t activation_latency = 0;
   double instruction_cycles = 0;
 
   // The host.

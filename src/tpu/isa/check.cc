@@ -1,5 +1,7 @@
 // Whether a program is one that the chip can issue. The simulator runs only checked programs, so it
 // does not look again at what is fixed in the text of an instruction.
+#include <cmath>
+
 #include "tpu/isa/timing.h"
 
 namespace tenfold::tpu {
@@ -23,6 +25,7 @@ class Checker {
       }
       bundle(p_.bundle(b));
     }
+    for (size_t i = 0; i < p_.shapes.size(); ++i) shape(i);
     uint32_t before = 0;
     for (const KernelRange& k : p_.kernels) {
       if (k.first < before || k.end < k.first || k.end > p_.num_bundles()) {
@@ -43,6 +46,25 @@ class Checker {
   void fail(std::string message) {
     errors_.push_back(
         Error{"tpu-bundle", std::move(message), {"bundle " + std::to_string(bundle_)}, {}});
+  }
+
+  // Copies stay below 2^32 rows and their strides' reach below 2^40, so that sums cannot overflow.
+  void shape(size_t i) {
+    const DmaShape& s = p_.shapes[i];
+    double rows = s.rows, reach = 0;
+    for (const auto& d : s.dims) {
+      rows *= d.count;
+      for (int32_t stride : {d.from_stride, d.to_stride})
+        reach =
+            std::max(reach, static_cast<double>(d.count) * std::abs(static_cast<double>(stride)));
+    }
+    if (rows >= 1 && rows < 0x1p32 && reach < 0x1p40) return;
+    errors_.push_back(Error{"tpu-bundle",
+                            "shape " + std::to_string(i) + " moves " + std::to_string(rows) +
+                                " rows with strides that reach " + std::to_string(reach) +
+                                "; wanted 1 to 2^32 rows and less than 2^40",
+                            {"TPU program"},
+                            {}});
   }
 
   void bundle(std::span<const Inst> insts) {
@@ -109,7 +131,7 @@ class Checker {
     if (o.slot == Slot::MxuPush || o.slot == Slot::MxuPop) {
       range(o, "array", inst.a[o.slot == Slot::MxuPop ? 1 : 0], 0, c_.mxu_count - 1);
     }
-    if (o.latency == Latency::MxuWeight)
+    if (o.latency == Latency::MxuWeight && inst.is_imm(1))
       range(o, "weight register", inst.a[1], 0, (c_.mxu_dim + rows - 1) / rows * parts - 1);
     if (o.latency == Latency::MxuRows) {
       range(o, "K part", inst.a[1], 0, parts - 1);

@@ -32,7 +32,7 @@ struct RunOptions {
   bool timing = true;  // off: only values; the report's counts of cycles stay 0
   Clock clock = Clock::Bundle;
   uint64_t max_cycles = uint64_t{1} << 40;   // simulated; more is an error, `tpu-cycle-limit`
-  uint64_t max_bundles = uint64_t{1} << 36;  // really stepped; likewise
+  uint64_t max_bundles = uint64_t{1} << 31;  // really stepped; likewise
 };
 
 class Machine {
@@ -58,8 +58,9 @@ class Machine {
   void on_host(std::function<Status(int step)> callback);
 
   // Runs from bundle 0 until every core halts. The on-chip memories start as zeros.
-  // Errors: tpu-address, tpu-race, tpu-deadlock, tpu-result-queue, tpu-cycle-limit, each with the
-  // bundle and its text; those of the host's steps.
+  // Errors: tpu-address, tpu-race, tpu-deadlock, tpu-mxu, tpu-cycle-limit, tpu-data (a run
+  // without values at a jump that depends on data; bound HBM copied to SMEM is known), each with
+  // the bundle and its text; those of the host's steps.
   Result<Report> run(const RunOptions& options = {});
 
  private:

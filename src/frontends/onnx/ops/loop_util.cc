@@ -165,7 +165,8 @@ LoopResult build_loop(NodeContext& n, const LoopSpec& spec) {
   // Stacked results: a buffer for the largest number of rounds, or, where that or the size of a
   // row is not known before, one that grows.
   const auto inner = symbols_bound_in(*a.body);
-  const bool bounded = spec.max_rounds.has_value();
+  // (No round writes into a buffer without rows, but the text of one would not hold.)
+  const bool bounded = spec.max_rounds && equal(*spec.max_rounds, Dim(0)) != Truth::Yes;
   struct Stack {
     bool grows = false;
     TensorType outside, inside;
