@@ -23,6 +23,9 @@ std::vector<std::string> pipeline(int opt_level) {
   }
   if (opt_level >= 2) {
     p.insert(p.end(), {
+                          "fuse_normalizations",
+                          "eliminate_dead_code",
+                          "fuse_attention",
                           "narrow_contractions",
                           "fold_affine",
                           "channels_last",
@@ -38,6 +41,7 @@ std::vector<std::string> pipeline(int opt_level) {
                           "pad_convolutions",
                           "fold_constants",
                           "share_common_subexpressions",
+                          "narrow_weights",
                       });
   }
   p.push_back("eliminate_dead_code");
@@ -49,6 +53,7 @@ Result<PipelineReport> run_pipeline(Module& m, const PipelineOptions& options) {
   PassContext context;
   context.fast_math = options.fast_math;
   context.signed_bytes = options.signed_bytes;
+  context.weights = options.weights;
   std::regex filter(options.dump_filter.empty() ? ".*" : options.dump_filter);
   int number = 0;
   auto dump = [&](const std::string& name) -> Status {

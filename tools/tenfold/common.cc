@@ -70,8 +70,8 @@ void Common::add_compile_options(CLI::App* app) {
   app->add_option("--stop-after", stop_after, "End the graph passes after this one");
   app->add_option("--disable-pass", disabled, "Leave a graph pass out; may be repeated")
       ->allow_extra_args(false);
-  app->add_option("--precision", precision, "Storage of f32 weights; this build has f32 alone")
-      ->check(CLI::IsMember({"f32"}))
+  app->add_option("--precision", precision, "Storage of f32 weights of products; the arithmetic stays f32")
+      ->check(CLI::IsMember({"f32", "f16-weights", "bf16-weights"}))
       ->capture_default_str();
   app->add_flag("--time-passes", time_passes, "Say on standard error how long each pass took");
 }
@@ -96,6 +96,8 @@ SessionOptions Common::session_options() const {
   PipelineOptions& p = o.compile.pipeline;
   p.opt_level = opt_level;
   p.fast_math = fast_math;
+  if (precision == "f16-weights") p.weights = DType::F16;
+  if (precision == "bf16-weights") p.weights = DType::BF16;
   p.disabled = disabled;
   p.stop_after = stop_after;
   for (const auto& d : disabled) check_pass("--disable-pass", d);
