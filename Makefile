@@ -1,5 +1,5 @@
-# make demo | make test | make build | make docs | make bench | make fuzz | make format | make tidy |
-# make clean
+# make demo | make test | make build | make docs | make bench | make accuracy | make fuzz |
+# make format | make tidy | make clean
 #
 # Every target installs what it needs first (make deps). PRESET=debug|asan|tsan chooses the build,
 # JOBS=N the parallelism, TENFOLD_VENV another Python environment.
@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 30
 BUILD := build/$(PRESET)
 VENV := $(if $(TENFOLD_VENV),$(TENFOLD_VENV),build/venv)
 
-.PHONY: all demo test build configure deps deps-build docs bench fuzz format tidy clean
+.PHONY: all demo test build configure deps deps-build docs bench accuracy fuzz format tidy clean
 
 all: build
 
@@ -40,10 +40,16 @@ demo: build
 # Pages made from the tables of ops and passes, in build/docs; docs/ holds those that are written.
 docs: build
 	@$(BUILD)/bin/docgen build/docs .
+	@PYTHONPATH=$(BUILD)/python $(VENV)/bin/python tools/docgen/onnx_coverage.py build/docs/onnx-coverage.md
 
 bench: build
 	@scripts/install_deps.sh test bench
 	@scripts/bench.sh $(BUILD) $(VENV)/bin/python
+
+# Simulated chips against published silicon, row by row, into docs/accuracy.md.
+accuracy: build
+	@$(VENV)/bin/python bench/accuracy/accuracy.py $(BUILD)/bin/tenfold --check \
+	  --page docs/accuracy.md --jobs $(JOBS)
 
 fuzz:
 	@$(MAKE) --no-print-directory PRESET=fuzz build

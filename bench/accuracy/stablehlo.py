@@ -37,6 +37,9 @@ class Graph:
             value = {math.inf: "0x7F800000", -math.inf: "0xFF800000"}.get(value, f"{value:.9e}")
             if dtype == "bf16" and value.startswith("0x"):
                 value = value[:6]
+        if shape and dtype != "i8":  # as JAX prints it; int8 ones are weights, which have a size
+            return self.broadcast(self.emit(f"stablehlo.constant dense<{value}> : {tensor((), dtype)}",
+                                            (), dtype), shape, ())
         return self.emit(f"stablehlo.constant dense<{value}> : {tensor(shape, dtype)}", shape, dtype)
 
     def unary(self, op, x):

@@ -20,11 +20,20 @@ using namespace nb::literals;  // NOLINT: argument names
 namespace tenfold {
 namespace {
 
+// Text that may quote a broken file: bytes that are no UTF-8 are shown as such.
+nb::object text(const std::string& s) {
+  return nb::steal(
+      PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "backslashreplace"));
+}
+
 // Raises tenfold.Error with every problem.
 [[noreturn]] void raise(const Errors& errors) {
   nb::list problems;
-  for (const Error& e : errors)
-    problems.append(nb::make_tuple(e.id, e.message, e.loc.text, e.notes));
+  for (const Error& e : errors) {
+    nb::list notes;
+    for (const std::string& n : e.notes) notes.append(text(n));
+    problems.append(nb::make_tuple(e.id, text(e.message), text(e.loc.text), notes));
+  }
   nb::object type = nb::module_::import_("tenfold._errors").attr("Error");
   nb::object value = type(problems);
   PyErr_SetObject(type.ptr(), value.ptr());
@@ -274,8 +283,10 @@ nb::list evaluate(const std::string& name, std::optional<nb::bytes> bytes, const
     outputs = evaluate_named(source, options.session().compile, inputs);
   }
   nb::list all;
-  for (const auto& o : take(std::move(outputs)))
+  for (auto& o : take(std::move(outputs))) {
+    o.value.mutable_bytes();  // a result may be an input's own bytes, borrowed for this call
     all.append(nb::make_tuple(o.name, std::string(tenfold::name(o.value.dtype())), array(o.value)));
+  }
   return all;
 }
 
@@ -289,7 +300,7 @@ nb::tuple check(const std::string& name, std::optional<nb::bytes> bytes, const O
   }
   nb::list problems, targets;
   for (const auto& p : r.problems)
-    problems.append(nb::make_tuple(p.node, p.op, p.opset, p.id, p.message));
+    problems.append(nb::make_tuple(text(p.node), text(p.op), p.opset, p.id, text(p.message)));
   for (const auto& t : r.targets) targets.append(nb::make_tuple(t.name, t.ok));
   return nb::make_tuple(r.ok, problems, targets);
 }

@@ -39,7 +39,11 @@ CheckReport check_model(const ModelSource& source, const CompileOptions& options
   if (*format == ModelFormat::Onnx && !source.in_memory) {
     onnx::ImportOptions import;
     import.shapes = options.shapes;
-    for (auto& p : onnx::check_onnx(source.path, import)) {
+    std::vector<onnx::OpUse> uses;
+    const auto problems = onnx::check_onnx(source.path, import, &uses);
+    for (auto& u : uses)
+      report.ops.push_back({u.op, u.opset, u.since, u.types, u.nodes, u.refused});
+    for (auto& p : problems) {
       report.ok = false;
       report.problems.push_back({p.node, p.op, p.opset, p.id, p.message});
     }

@@ -56,7 +56,9 @@ class Schedule {
   // body reads.
   Status compute_at(const std::string& buffer, const std::string& at);
   // Reduction over `loop` into `lanes` partial accumulators combined in order at the end.
-  Result<std::string> rfactor(const std::string& loop, int64_t lanes);
+  // With `through`, a loop around it in a perfect nest, one set of them serves all its rounds.
+  Result<std::string> rfactor(const std::string& loop, int64_t lanes,
+                              const std::string& through = {});
   // Removes the branches (masks) of the perfect nest from `loop` down: what they kept from being
   // computed goes to elements of local buffers that nothing else looks at. (Masks are then only
   // where a tile is packed and where it is stored.)

@@ -99,8 +99,11 @@ def where(g, s):
 @sampler("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
          "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare")
 def reduce(g, s):
-    d = g.a_type(s)
-    lim = (0.5, 2) if d.name in FLOATS and s.name in ("ReduceLogSum", "ReduceProd") else (None, None)
+    # (How the logarithm of a sum of integers is rounded, the text leaves open.)
+    d = g.a_type(s, "T", FLOATS if "Exp" in s.name else None)
+    lim = (None, None)
+    if s.name in ("ReduceLogSum", "ReduceProd"):
+        lim = (0.5, 2) if d.name in FLOATS else (1, 3)
     x = g.new(g.data(d, g.shape(1, 4), *lim)) if lim[0] else g.take([d], 1)
     rank = g[x].ndim
     attrs = {"keepdims": g.int(0, 1)} if g.chance(0.7) else {}
@@ -248,4 +251,4 @@ def mvn(g, s):
 
 @sampler("Dropout")
 def dropout(g, s):
-    return Node([g.take([g.a_type(s, "T", FLOATS)])], outputs=g.int(1, 2) if g.opset >= 10 else 1)
+    return Node([g.take([g.a_type(s, "T", FLOATS)])], outputs=g.int(1, 2) if g.opset >= 12 else 1)

@@ -40,8 +40,10 @@ JUMPS = {"ArgMax", "ArgMin", "BlackmanWindow", "Cast", "CastLike", "Ceil", "Dyna
          "Sign", "ThresholdedRelu", "TopK", "Unique", "Loop", "Div", "Log", "Tan", "Binarizer",
          "LpNormalization", "Normalizer", "LayerNormalization", "InstanceNormalization"}
 
-# No sequence lengths; stacked results joined; wrong beyond two spatial dimensions.
-NOT_BY_REFERENCE = {"RNN", "GRU", "LSTM", "Loop", "GlobalMaxPool"}
+# No sequence lengths; stacked results joined; wrong beyond two spatial dimensions; NumPy's own types
+# of sums of integers.
+NOT_BY_REFERENCE = {"RNN", "GRU", "LSTM", "Loop", "GlobalMaxPool", "ReduceSumSquare", "ReduceSum",
+                    "ReduceProd", "ReduceL1"}
 
 def schema_at(domain, op, opset):
     try:

@@ -1,7 +1,8 @@
-"""A short run of random_models.py; TENFOLD_LONG_TESTS makes it a long one, on other seeds each day."""
+"""A short run of random_models.py and mutated_models.py; TENFOLD_LONG_TESTS makes it a long one, on other seeds each day."""
 import os
 import time
 
+import mutated_models
 import random_models
 
 LONG = bool(os.environ.get("TENFOLD_LONG_TESTS"))
@@ -21,3 +22,13 @@ def test_random_models_agree():
                 found.append(f"seed {seed}: {case.nodes} ({case.oracle}) {what}: {why}")
     print(f"{ran} models")
     assert found == [] and ran > 0.9 * count
+
+
+def test_mutated_models_are_refused_or_run():
+    first, count = (10**6, 20000) if LONG else (0, 150)
+    bad = []
+    for seed in range(first, first + count):
+        said = mutated_models.attempt_apart(seed)
+        if said.startswith("!"):
+            bad.append((seed, mutated_models.broken(seed)[2], said))
+    assert bad == []

@@ -231,6 +231,16 @@ TEST(Machine, the_transcendental_unit_takes_a_register_every_second_cycle) {
   EXPECT_EQ(r.total.at(Unit::Eup, Cause::Compute), 6u);
 }
 
+TEST(Machine, the_transcendental_unit_may_take_parts_of_a_cycle) {
+  // Each takes 1.25 cycles: taken at 0, 1 (until 1.25 + 1.25), 2 (.. 3.75), 3 (.. 5), 5; halt at 6.
+  Chip chip = test_chip();
+  chip.eup_interval = 1.25;
+  const Report r = timed(chip, program("vexp.f32 v1, v0\nvexp.f32 v2, v0\nvexp.f32 v3, v0\n"
+                                       "vexp.f32 v4, v0\nvexp.f32 v5, v0\nhalt\n"));
+  EXPECT_EQ(r.total.cycles, 7u);
+  EXPECT_EQ(r.total.at(Unit::Eup, Cause::Compute), 7u);  // 6.25
+}
+
 TEST(Machine, loads_and_stores_beyond_the_ports_take_more_cycles) {
   // Two registers a cycle for bundles that move three; one may lag behind. Issued at 0 (one lags),
   // 1 (two lag), 3 after a cycle for the ports, 4; halt at 5.
@@ -558,6 +568,25 @@ meet: barrier
   ASSERT_TRUE(m.run().ok());
   EXPECT_EQ(hbm.words[0], 0u);
   EXPECT_EQ(hbm.words[8 * 128], 1u);
+}
+
+TEST(Machine, a_core_that_ends_at_once_leaves_its_share_and_holds_up_nobody) {
+  // Core 0 alone: coreid 0, jnz at 1, dma at 2, there at 2 + 100 + 64 = 166, wait, barrier, host,
+  // halt at 166 .. 169.
+  const Program p = program(R"(
+.shape hbm vmem 64
+.host "a" "b" 0 0
+  coreid s1
+  jnz s1, end
+  dma s2, 0, 0, 0
+  wait 0, 1
+  barrier
+  host 0
+end: halt
+)");
+  Chip chip = test_chip();
+  chip.cores = 2;
+  EXPECT_EQ(timed(chip, p).total.cycles, 170u);
 }
 
 TEST(Machine, the_host_is_paid_for_its_link) {

@@ -151,6 +151,29 @@ TEST(Tile, products_that_accumulate_are_multiplied_out_exactly) {
   }
 }
 
+// Ports of 1.34 registers a cycle, a transcendental every 2.7 cycles: no two iterations are alike.
+TEST(Tile, units_that_work_in_parts_of_a_cycle) {
+  Chip chip = *find_chip("v6e");
+  chip.vmem_ports = 1.34;
+  chip.eup_interval = 2.7;
+  for (std::string body : {"vld v1, s4, 0 ; vld v2, s4, 512 ; vst s4, 0, v3 ; sadd s4, s4, 8",
+                           "vexp.f32 v1, v1", "vld v1, s4, 0 ; vexp.f32 v2, v2",
+                           "vld v1, s4, 0\nvexp.f32 v2, v1\nvst s4, 0, v2 ; vld v5, s4, 8"}) {
+    for (int turns : {10, 700, 5000}) {
+      const std::string text = ".kernel k\nsmov s1, 30\na: smov s4, 0 ; smov s3, " +
+                               std::to_string(turns) + "\nb: " + body +
+                               "\nloop s3, b\nloop s1, a\n.end\nhalt\n";
+      const Report truth = run(chip, text, Clock::Bundle);
+      const Report tile = run(chip, text, Clock::Tile);
+      EXPECT_NEAR(static_cast<double>(tile.total.cycles), static_cast<double>(truth.total.cycles),
+                  0.01 * static_cast<double>(truth.total.cycles))
+          << text;
+      EXPECT_EQ(tile.total.bundles, truth.total.bundles);
+      if (turns == 5000) EXPECT_LT(tile.simulated_bundles * 20, truth.simulated_bundles) << text;
+    }
+  }
+}
+
 TEST(Tile, a_stream_is_skipped_not_stepped) {
   EXPECT_LT(agree(stream(20000, 8, 256, 3, true), 0.01), 5000u);
 }

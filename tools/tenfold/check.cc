@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "command.h"
 #include "driver/check.h"
 
@@ -14,6 +15,15 @@ struct Check {
   std::string model;
   bool all_targets = false;
 };
+
+// What the model is made of.
+void print_ops(const CheckReport& r) {
+  if (r.ops.empty()) return;
+  std::printf("%-34s %5s %5s %6s %7s  %s\n", "op", "opset", "since", "nodes", "refused", "types");
+  for (const auto& u : r.ops)
+    std::printf("%-34s %5d %5d %6d %7d  %s\n", u.op.c_str(), u.opset, u.since, u.nodes, u.refused,
+                join(u.types, ", ").c_str());
+}
 
 Result<int> run(const Check& c) {
   SessionOptions options = c.common.session_options();
@@ -30,6 +40,14 @@ Result<int> run(const Check& c) {
                                {"opset", p.opset},
                                {"message", p.message},
                                {"id", p.id}});
+    j["ops"] = nlohmann::json::array();
+    for (const auto& u : r.ops)
+      j["ops"].push_back({{"op", u.op},
+                          {"opset", u.opset},
+                          {"since", u.since},
+                          {"types", u.types},
+                          {"nodes", u.nodes},
+                          {"refused", u.refused}});
     j["targets"] = nlohmann::json::object();
     for (const auto& t : r.targets)
       j["targets"][t.name] = {{"ok", t.ok}, {"host_ops", nlohmann::json::array()}};
@@ -40,6 +58,7 @@ Result<int> run(const Check& c) {
     std::string where = file_name(c.model) + (p.node.empty() ? "" : ":" + p.node);
     std::fprintf(stderr, "%s: %s [%s]\n", where.c_str(), p.message.c_str(), p.id.c_str());
   }
+  print_ops(r);
   for (const auto& t : r.targets)
     std::printf("%s: %s\n", t.name.c_str(), t.ok ? "ok" : "not supported");
   if (!r.ok)

@@ -22,15 +22,19 @@ using GraphOp = tenfold::Op;
 // while the other is worked on.
 struct VmemMap {
   int64_t margin = 512, spill = 1024;
-  int64_t resident = 0, resident_rows = 0;
+  int64_t resident = 0, resident_rows = 0, end = 0;
   int64_t area[2] = {0, 0}, area_rows = 0;
   explicit VmemMap(const Chip& chip) {
     const int64_t all = chip.vmem_bytes / kRowBytes;
     resident = margin + spill;
-    const int64_t left = all - resident - margin;
-    resident_rows = left * 2 / 5 / 8 * 8;
-    area_rows = (left - resident_rows) / 2 / 8 * 8;
-    area[0] = resident + resident_rows;
+    end = all - margin;
+    resident_rows = (end - resident) * 11 / 20 / 8 * 8;
+    keep(resident_rows);
+  }
+  // What tensors that stay do not need goes to the staging areas.
+  void keep(int64_t rows) {
+    area_rows = (end - resident - rows) / 2 / 8 * 8;
+    area[0] = resident + rows;
     area[1] = area[0] + area_rows;
   }
 };
@@ -277,6 +281,7 @@ class ChipCompiler {
       return a->bytes * (a->last - a->first + 1) < b->bytes * (b->last - b->first + 1);
     });
     const Placement on_chip = place(resident, vmem_.resident_rows, kTileRows);
+    vmem_.keep(on_chip.peak);
     for (const Value* v : order_) {
       ValueState& s = values_[v];
       s.resident = s.vmem.address >= 0;

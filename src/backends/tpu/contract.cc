@@ -8,6 +8,7 @@
 
 #include "backends/tpu/emit.h"
 #include "loop/walk.h"
+#include "tpu/isa/timing.h"
 
 namespace tenfold::tpu {
 
@@ -278,33 +279,76 @@ class ContractionEmitter {
 
   // Sums for column tiles first, first + 1, ... (count of them, at most one group).
   void columns(const Sx& first, int64_t count) {
-    // All sums of the block: for each iteration of the reuse loops, rows by columns.
+    count_ = count;
+    const bool whole = !c_.m || v_.spans.count(c_.m->var.get());
+    const int64_t full = whole ? m_span_.count : m_extent_ / rows_;
+    const int64_t rest = whole ? 0 : m_extent_ % rows_;
     int64_t reuse = 1;
     for (const Stmt* l : c_.reuse) reuse *= span_of(l, extent_of(*l)).count;
-    const int64_t units = m_span_.count * (rows_ / kSublanes);
-    const int64_t acc_rows = reuse * units * count * kTileRows;
-    const int64_t acc_at = v_.scratch_top;
-    v_.scratch_peak = std::max(v_.scratch_peak, acc_at + acc_rows - v_.scratch_first);
-    acc_at_ = acc_at;
-    count_ = count;
-    units_ = units;
+    // Sums stay in the arrays' accumulators where those hold them, a part of the rows at a time if
+    // need be; else in VMEM.
+    const int64_t room = chip_.mxu_accumulates ? result_queue_entries(chip_) / halves_ : 0;
+    const int64_t tile_units = rows_ / kSublanes;
+    in_array_ = room >= reuse * tile_units;
+    const int64_t most = in_array_ ? room / (reuse * tile_units) : full + 1;
+    if (full + (rest > 0) <= most) return part_of_rows(first, reuse, 0, full, rest);
+    for (int64_t at = 0; at < full || (at == full && rest); at += most) {
+      const int64_t n = std::min(most, full - at);
+      part_of_rows(first, reuse, at, n, n < most ? rest : 0);
+      if (n < most) break;
+    }
+  }
+
+  // All sums of the block's row tiles tile0 .. tile0 + full - 1, and of `rest` rows after them: for
+  // each iteration of the reuse loops, rows by columns.
+  void part_of_rows(const Sx& first, int64_t reuse, int64_t tile0, int64_t full, int64_t rest) {
+    const int64_t count = count_;
+    tile0_ = tile0;
+    full_ = full;
+    rest_ = rest;
+    units_ = (full + (rest > 0)) * (rows_ / kSublanes);
+    acc_at_ = v_.scratch_top;
+    if (!in_array_) {
+      const int64_t acc_rows = reuse * units_ * count * kTileRows;
+      v_.scratch_peak = std::max(v_.scratch_peak, acc_at_ + acc_rows - v_.scratch_first);
+    }
 
     const int64_t k = extent_of(*c_.k);
     const int64_t steps = k / dim_, tail = k % dim_;
     // Sum in the order of the taps, then k, then the pieces of the operands.
-    code::Scalar done = b_.var(b_.constant(0));
-    repeat(c_.taps, 0, [&] {
-      auto step = [&](const Sx& kt, int64_t extent) {
-        for (int i = 0; i < pieces_; ++i)
-          for (int j = 0; i + j < pieces_; ++j) {
-            weights(first, count, kt, extent, j);
-            rows(kt, extent, i, done);
-            b_.set(done, 1);
-          }
-      };
-      if (steps) loop(steps, [&](const Sx& t) { step(t * dim_, dim_); }, "k");
-      if (tail) step(steps * dim_, tail);
-    });
+    if (!in_array_) done_ = b_.var(b_.constant(0));
+    auto push = [&](const Sx& kt, int64_t extent) { return weight_step(first, kt, extent, 0); };
+    if (c_.taps.empty() && pieces_ == 1) {
+      // The weights of the next step go in while the rows of this one stream.
+      const int64_t all = steps + (tail > 0);
+      weights(first, 0, steps ? dim_ : tail, 0);
+      if (steps > 1) {
+        loop(
+            steps - 1,
+            [&](const Sx& t) {
+              rows(t * dim_, dim_, 0, push((t + 1) * dim_, dim_));
+              swap();
+            },
+            "k");
+      }
+      if (steps && tail) {
+        rows((steps - 1) * dim_, dim_, 0, push(steps * dim_, tail));
+        swap();
+      }
+      rows(tail ? steps * dim_ : (all - 1) * dim_, tail ? tail : dim_, 0, {});
+    } else {
+      repeat(c_.taps, 0, [&] {
+        auto step = [&](const Sx& kt, int64_t extent) {
+          for (int i = 0; i < pieces_; ++i)
+            for (int j = 0; i + j < pieces_; ++j) {
+              weights(first, kt, extent, j);
+              rows(kt, extent, i, {});
+            }
+        };
+        if (steps) loop(steps, [&](const Sx& t) { step(t * dim_, dim_); }, "k");
+        if (tail) step(steps * dim_, tail);
+      });
+    }
     finish(first, count);
   }
 
@@ -340,45 +384,83 @@ class ContractionEmitter {
     return r;
   }
 
-  void weights(const Sx& first, int64_t count, const Sx& kt, int64_t extent, int part) {
+  // Weights on their way into the arrays while something else streams: block by block of their
+  // rows.
+  struct Next {
+    int64_t alike = 0, blocks = 0;  // the first `alike` of them may be pushed by a loop
+    std::function<void(const Sx& block)> push;
+  };
+
+  // Blocks of weight rows of a step for array q: of k, or of n where the right factor is
+  // transposed.
+  int64_t weight_blocks(const Sx& first, int64_t extent, int64_t q) const {
+    if (!c_.transposed) return ceil_div(extent, rows_);
+    int64_t columns = std::min(count_ - q * halves_, halves_) * kLanes;
+    if (first.is_const())
+      columns = std::min(columns, extent_of(*c_.n) - (first.c + q * halves_) * kLanes);
+    return ceil_div(columns, rows_);
+  }
+  Next weight_step(const Sx& first, const Sx& kt, int64_t extent, int part) {
+    Next n;
+    const int64_t arrays = ceil_div(count_, halves_);
+    n.blocks = weight_blocks(first, extent, 0);
+    n.alike = c_.transposed ? weight_blocks(first, extent, arrays - 1) : extent / rows_;
+    n.push = [this, first, kt, extent, part](const Sx& block) {
+      weight_block(first, kt, extent, part, block);
+    };
+    return n;
+  }
+
+  // Block `block` of the weights of step kt, for every array.
+  void weight_block(const Sx& first, const Sx& kt, int64_t extent, int part, const Sx& block) {
     const bool s8 = c_.type == DType::I8;
     const size_t units = static_cast<size_t>(rows_ / kSublanes);
     const int64_t n_extent = extent_of(*c_.n);
-    for (int64_t q = 0; q * halves_ < count; ++q) {
-      const int64_t cols = std::min(halves_, count - q * halves_);
+    for (int64_t q = 0; q * halves_ < count_; ++q) {
+      const int64_t cols = std::min(halves_, count_ - q * halves_);
+      const Sx column = first + q * halves_;
+      auto number = [&](int64_t h) { return to_arg(b_, block * halves_ + h); };
       if (!c_.transposed) {
-        for (int64_t kb = 0; kb < ceil_div(extent, rows_); ++kb)
-          for (int64_t h = 0; h < cols; ++h) {
-            roles(c_.k, c_.n, static_cast<int64_t>(units), rows_);
-            const Sx at = kt + kb * rows_, col = (first + (q * halves_ + h)) * kLanes;
-            const bool ragged = kb * rows_ + rows_ > extent;
-            set_axis(c_.k, Role::Sublane, at, at, false);
-            set_axis(c_.n, Role::Lane, col, col_local(col), n_extent % kLanes != 0);
-            if (ragged) v_.rows_now = extent - kb * rows_;
-            Val w = v_.value(c_.rhs);
-            if (ragged && extent % rows_) w = within(w, extent - kb * rows_, false, units);
-            const Vector word = piece(w, 0, part);
-            b_.emit(s8 ? Op::MxWS : Op::MxWB, q, kb * halves_ + h, word);
+        for (int64_t h = 0; h < cols; ++h) {
+          roles(c_.k, c_.n, static_cast<int64_t>(units), rows_);
+          const Sx at = kt + block * rows_, col = (column + h) * kLanes;
+          const int64_t left = block.is_const() ? extent - block.c * rows_ : rows_;
+          set_axis(c_.k, Role::Sublane, at, at, false);
+          set_axis(c_.n, Role::Lane, col, col_local(col), n_extent % kLanes != 0);
+          if (left < rows_) {
+            v_.rows_now = left;
+            v_.units = static_cast<size_t>(ceil_div(left, kSublanes));
           }
+          Val w = v_.value(c_.rhs);
+          if (left < rows_) w = within(w, left, false, units);
+          b_.emit(s8 ? Op::MxWS : Op::MxWB, q, number(h), piece(w, 0, part));
+        }
       } else {
         // Rows of n, lanes of k.
-        int64_t n_rows = cols * kLanes;
-        if (first.is_const())
-          n_rows = std::min(n_rows, n_extent - (first.c + q * halves_) * kLanes);
-        for (int64_t nb = 0; nb < ceil_div(n_rows, rows_); ++nb)
-          for (int64_t h = 0; h * kPartLanes < extent; ++h) {
-            const Sx row = (first + q * halves_) * kLanes + nb * rows_, at = kt + h * kPartLanes;
-            roles(c_.n, c_.k, static_cast<int64_t>(units), rows_);
-            set_axis(c_.n, Role::Sublane, row, col_local(row), false);
-            set_axis(c_.k, Role::Lane, at, at, false);
-            Val w = v_.value(c_.rhs);
-            const int64_t left = extent - h * kPartLanes;
-            if (left < kPartLanes) w = within(w, left, true, units);
-            b_.emit(s8 ? Op::MxWTS : Op::MxWTB, q, nb * halves_ + h, piece(w, 0, part));
-          }
+        if (block.is_const() && block.c >= weight_blocks(first, extent, q)) continue;
+        for (int64_t h = 0; h * kPartLanes < extent; ++h) {
+          const Sx row = column * kLanes + block * rows_, at = kt + h * kPartLanes;
+          roles(c_.n, c_.k, static_cast<int64_t>(units), rows_);
+          set_axis(c_.n, Role::Sublane, row, col_local(row), false);
+          set_axis(c_.k, Role::Lane, at, at, false);
+          Val w = v_.value(c_.rhs);
+          const int64_t left = extent - h * kPartLanes;
+          if (left < kPartLanes) w = within(w, left, true, units);
+          b_.emit(s8 ? Op::MxWTS : Op::MxWTB, q, number(h), piece(w, 0, part));
+        }
       }
-      b_.emit(Op::MxSwap, q);
     }
+  }
+  void swap() {
+    for (int64_t q = 0; q * halves_ < count_; ++q) b_.emit(Op::MxSwap, q);
+  }
+
+  // Loads the weights of step kt and makes them those in use. Blocks that are all alike are a loop.
+  void weights(const Sx& first, const Sx& kt, int64_t extent, int part) {
+    const Next n = weight_step(first, kt, extent, part);
+    if (n.alike) loop(n.alike, n.push, "weights");
+    for (int64_t i = n.alike; i < n.blocks; ++i) n.push(i);
+    swap();
   }
   // Column position relative to the block of the n loop.
   Sx col_local(const Sx& col) {
@@ -386,11 +468,13 @@ class ContractionEmitter {
     return col - n.first * kLanes;
   }
 
-  // Streams all rows; partial sums are added to those of earlier steps.
-  void rows(const Sx& kt, int64_t extent, int part, code::Scalar done) {
+  // Streams all rows, and with them the weights of the next step; partial sums are added to those
+  // of earlier steps.
+  void rows(const Sx& kt, int64_t extent, int part, const Next& next) {
     const bool s8 = c_.type == DType::I8;
     const int64_t parts = ceil_div(extent, kPartLanes);
-    const Mask earlier = b_.msk(Op::MLaneLt, done * code::Arg(int64_t{kLanes}));
+    Mask earlier;
+    if (!in_array_) earlier = b_.msk(Op::MLaneLt, done_ * code::Arg(int64_t{kLanes}));
     auto tile = [&](const Sx& t, const Sx& unit0, int64_t have) {
       roles(c_.m, c_.k, rows_ / kSublanes, rows_);
       if (c_.m) {
@@ -412,8 +496,14 @@ class ContractionEmitter {
       for (int64_t q = 0; q < arrays; ++q) {
         for (int64_t p = 0; p + 1 < parts; ++p)
           b_.emit(s8 ? Op::MxLS : Op::MxLB, q, p, words[static_cast<size_t>(p)]);
-        b_.emit(s8 ? Op::MxMS : Op::MxMB, q, parts - 1, have, words.back());
+        if (in_array_) {
+          b_.emit(s8 ? Op::MxAS : Op::MxAB, q, parts - 1, have, to_arg(b_, unit0 * halves_),
+                  words.back());
+        } else {
+          b_.emit(s8 ? Op::MxMS : Op::MxMB, q, parts - 1, have, words.back());
+        }
       }
+      if (in_array_) return;
       for (int64_t q = 0; q < arrays; ++q)
         for (int64_t u = 0; u < ceil_div(have, kSublanes); ++u)
           for (int64_t h = 0; h < halves_; ++h) {
@@ -425,53 +515,81 @@ class ContractionEmitter {
             b_.store(v_.scratch_region, at, b_.vec(s8 ? Op::VAddI : Op::VAddF, old, r));
           }
     };
-    over_rows(tile);
+    over_rows(tile, next);
+    if (!in_array_) b_.set(done_, 1);
   }
 
   Sx acc_row(const Sx& unit, int64_t col) {
     return Sx(acc_at_) + (unit * count_ + col) * kTileRows;
   }
 
-  // f(tile of rows, its first unit among the sums, rows that exist)
-  void over_rows(const std::function<void(const Sx&, const Sx&, int64_t)>& f) {
-    const bool whole = !c_.m || v_.spans.count(c_.m->var.get());
-    const int64_t full = whole ? m_span_.count : m_extent_ / rows_;
-    const int64_t rest = whole ? 0 : m_extent_ % rows_;
+  // f(tile of rows, its first unit among the sums, rows that exist). `next` runs beside the first
+  // tiles.
+  void over_rows(const std::function<void(const Sx&, const Sx&, int64_t)>& f, const Next& next) {
+    const int64_t step = rows_ / kSublanes;
+    int64_t pushed = 0;
     repeat(c_.reuse, 0, [&] {
       Sx index = 0;
       for (const Stmt* l : c_.reuse)
         index = index * span_of(l, extent_of(*l)).count + v_.axes.at(l->var.get()).local;
       const Sx unit0 = index * units_;
-      const int64_t step = rows_ / kSublanes;
       if (!c_.m) return f(0, unit0, 1);
-      if (full) loop(full, [&](const Sx& t) { f(t, unit0 + t * step, rows_); }, "rows");
-      if (rest) f(full, unit0 + full * step, rest);
+      auto tile = [&](const Sx& t) { f(t + tile0_, unit0 + t * step, rows_); };
+      const int64_t both = c_.reuse.empty() ? std::min(next.alike, full_) : 0;
+      if (both) {
+        loop(
+            both,
+            [&](const Sx& t) {
+              next.push(t);
+              tile(t);
+            },
+            "rows and weights");
+        pushed = both;
+      }
+      if (full_ > both) loop(full_ - both, [&](const Sx& t) { tile(t + both); }, "rows");
+      if (rest_) f(tile0_ + full_, unit0 + full_ * step, rest_);
     });
+    if (next.alike > pushed)
+      loop(next.alike - pushed, [&](const Sx& i) { next.push(i + pushed); }, "weights");
+    for (int64_t i = next.alike; i < next.blocks; ++i) next.push(i);
   }
 
   // The rest of the nest, on the sums.
   void finish(const Sx& first, int64_t count) {
     const bool own = c_.m && v_.spans.count(c_.m->var.get());
-    over_rows([&](const Sx& t, const Sx& unit0, int64_t have) {
-      for (int64_t col = 0; col < count; ++col) {
-        roles(c_.m, c_.n, ceil_div(have, kSublanes), have);
-        const Sx at = (first + col) * kLanes;
-        if (c_.m)
-          set_axis(c_.m, Role::Sublane, (m_span_.first + t) * rows_, t * rows_,
-                   have < rows_ || (own && m_extent_ % rows_ != 0));
-        set_axis(c_.n, Role::Lane, at, col_local(at), extent_of(*c_.n) % kLanes != 0);
-        Cell cell;
-        cell.dtype = c_.acc->dtype;
-        cell.fixed = true;
-        for (int64_t u = 0; u < (c_.m ? ceil_div(have, kSublanes) : 1); ++u) {
-          const code::Arg row = to_arg(b_, acc_row(unit0 + u, col));
-          cell.v.push_back(c_.m ? b_.load(v_.scratch_region, row)
-                                : b_.load_bcast(v_.scratch_region, row));
-        }
-        v_.cells[c_.acc.get()] = cell;
-        for (const Stmt* s : c_.epilogue) v_.statement(*s);
-      }
-    });
+    over_rows(
+        [&](const Sx& t, const Sx& unit0, int64_t have) {
+          for (int64_t col = 0; col < count; ++col) {
+            roles(c_.m, c_.n, ceil_div(have, kSublanes), have);
+            const Sx at = (first + col) * kLanes;
+            if (c_.m)
+              set_axis(c_.m, Role::Sublane, (m_span_.first + t) * rows_, t * rows_,
+                       have < rows_ || (own && m_extent_ % rows_ != 0));
+            set_axis(c_.n, Role::Lane, at, col_local(at), extent_of(*c_.n) % kLanes != 0);
+            Cell cell;
+            cell.dtype = c_.acc->dtype;
+            cell.fixed = true;
+            for (int64_t u = 0; u < (c_.m ? ceil_div(have, kSublanes) : 1); ++u) {
+              if (in_array_) {
+                const Vector sum = b_.vec(Op::MxRead, col / halves_,
+                                          to_arg(b_, (unit0 + u) * halves_ + col % halves_));
+                cell.v.push_back(c_.m ? sum : b_.vec(Op::VBcastSub, sum, 0));
+                continue;
+              }
+              const code::Arg row = to_arg(b_, acc_row(unit0 + u, col));
+              cell.v.push_back(c_.m ? b_.load(v_.scratch_region, row)
+                                    : b_.load_bcast(v_.scratch_region, row));
+            }
+            v_.cells[c_.acc.get()] = cell;
+            for (const Stmt* s : c_.epilogue) v_.statement(*s);
+          }
+          // Columns of an array that no factor has: their sums are taken out all the same.
+          if (!in_array_) return;
+          for (int64_t col = count; col % halves_ != 0; ++col)
+            for (int64_t u = 0; u < (c_.m ? ceil_div(have, kSublanes) : 1); ++u)
+              b_.vec(Op::MxRead, col / halves_, to_arg(b_, (unit0 + u) * halves_ + col % halves_));
+        },
+        {});
     roles(nullptr, nullptr, 1, kSublanes);
   }
 
@@ -482,7 +600,10 @@ class ContractionEmitter {
   int pieces_;
   int64_t dim_, halves_, rows_, m_extent_;
   Span m_span_;
+  bool in_array_ = false;  // sums are kept in the arrays' accumulators
+  code::Scalar done_;      // else: whether there are sums of earlier steps
   int64_t acc_at_ = 0, count_ = 0, units_ = 0;
+  int64_t tile0_ = 0, full_ = 0, rest_ = 0;  // row tiles at hand
 };
 
 void emit_contraction(Vectorizer& v, const Contraction& c, int pieces) {

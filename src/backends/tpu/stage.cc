@@ -5,6 +5,7 @@
 #include <array>
 
 #include "loop/walk.h"
+#include "tpu/isa/timing.h"
 
 namespace tenfold::tpu {
 
@@ -141,6 +142,11 @@ int64_t scratch_of(const Nest& n, const Chip& chip, const std::vector<GridLoop>&
   };
   int64_t units = c.type == DType::I8 ? 4 : 2;
   for (const Stmt* l : c.reuse) units *= steps(l);
+  // Sums that the arrays keep, some rows at a time.
+  if (chip.mxu_accumulates &&
+      units * std::max<int64_t>(chip.mxu_dim / kLanes, 1) <= result_queue_entries(chip)) {
+    return 0;
+  }
   if (c.m) units *= steps(c.m);
   return units * std::min(steps(c.n), chip.mxu_count * chip.mxu_dim / kLanes) * kTileRows;
 }
@@ -176,6 +182,41 @@ std::optional<Staging> try_staging(const Nest& n, const Chip& chip, const std::v
   return s;
 }
 
+// Cycles of the arrays for the nest in such blocks: each step of a column group takes its weights
+// and its rows, and each group waits once for its last results.
+double array_cycles(const Nest& n, const Chip& chip, const std::vector<GridLoop>& grid) {
+  if (!n.contraction) return 0;
+  const Contraction& c = *n.contraction;
+  struct Cut {
+    double blocks, steps;
+  };
+  auto cut = [&](const Stmt* l) {
+    const auto all = static_cast<double>(steps_of(n, l));
+    for (const GridLoop& g : grid)
+      if (g.var == l->var.get())
+        return Cut{static_cast<double>(g.blocks()), static_cast<double>(g.block)};
+    return Cut{1, all};
+  };
+  double times = 1, tiles = 1;  // blocks of rows; row tiles of one
+  for (const Stmt* l : c.batch) times *= static_cast<double>(extent_of(*l));
+  for (const Stmt* l : c.reuse) times *= cut(l).blocks, tiles *= cut(l).steps;
+  if (c.m) times *= cut(c.m).blocks, tiles *= cut(c.m).steps;
+  const int64_t dim = chip.mxu_dim, group = chip.mxu_count * dim / kLanes;
+  const Cut columns = cut(c.n);
+  const double groups =
+      columns.blocks * static_cast<double>(ceil_div(static_cast<int64_t>(columns.steps), group));
+  double steps =
+      static_cast<double>(ceil_div(extent_of(*c.k), dim) * n.pieces * (n.pieces + 1) / 2);
+  for (const Stmt* l : c.taps) steps *= static_cast<double>(extent_of(*l));
+  const double rate = c.type == DType::I8 ? chip.mxu_int8_rate : 1;
+  const double tile =
+      (c.m ? (c.type == DType::I8 ? 32 : 16) : 1) / (chip.mxu_rows_per_cycle * rate);
+  const double weights = static_cast<double>(dim) / (chip.mxu_weight_rows_per_cycle * rate);
+  const double drain = static_cast<double>(chip.mxu_latency) +
+                       tiles * static_cast<double>(std::min(group, steps_of(n, c.n)));
+  return times * groups * (steps * (tiles * tile + weights) + drain);
+}
+
 }  // namespace
 
 std::optional<Staging> choose_staging(const Nest& n, const Chip& chip,
@@ -199,7 +240,8 @@ std::optional<Staging> choose_staging(const Nest& n, const Chip& chip,
     std::optional<Staging> s = try_staging(n, chip, homes, grid, rows, 3);
     if (!s) s = try_staging(n, chip, homes, grid, rows, 2);
     if (!s) return;
-    // Rows moved, the first and last block that nothing overlaps with, and a copy's latency.
+    // The longer of copies and arithmetic, the first and last block that nothing overlaps with, and
+    // a copy's latency.
     int64_t moved = 0, block_rows = 0, blocks = 1;
     for (size_t i = 0; i < n.params.size(); ++i) {
       if (homes[i].vmem_row >= 0) continue;
@@ -210,7 +252,10 @@ std::optional<Staging> choose_staging(const Nest& n, const Chip& chip,
       block_rows += p.block.mem_rows();
     }
     for (const GridLoop& g : s->grid) blocks *= g.blocks();
-    const double cost = static_cast<double>(moved + block_rows) + static_cast<double>(blocks) * 96;
+    const double row_cycles = kRowBytes / chip.bytes_per_cycle(chip.hbm_gbps * chip.hbm_efficiency);
+    const double cost =
+        std::max(static_cast<double>(moved) * row_cycles, array_cycles(n, chip, grid)) +
+        (static_cast<double>(block_rows) + static_cast<double>(blocks) * 96) * row_cycles;
     if (best && cost >= best_cost) return;
     best = std::move(s);
     best_cost = cost;

@@ -36,6 +36,14 @@ struct Problem {
   std::string id, message;
 };
 
+// Nodes of one op and opset on the same element types, wherever they stand.
+struct OpUse {
+  std::string op;                  // "domain.Op", ai.onnx without its domain
+  int opset = 0, since = 0;        // `since`: the opset that gave the op its meaning; 0: a function
+  std::vector<std::string> types;  // of the tensors that go in, each once; of the results without
+  int nodes = 0, refused = 0;
+};
+
 // Inputs whose fixed value or shape might let a refused model import. Callers that have the inputs
 // at hand (`run`) put them into the options and try again.
 struct ImportNeeds {
@@ -54,7 +62,8 @@ Result<std::unique_ptr<Module>> import_onnx_bytes(std::span<const std::byte> byt
                                                   const std::string& folder,
                                                   const ImportOptions& options = {},
                                                   ImportNeeds* needs = nullptr);
-// The findings alone; empty when the model imports.
-std::vector<Problem> check_onnx(const std::string& path, const ImportOptions& options = {});
+// The findings alone; empty when the model imports. `uses`: what the model's nodes are.
+std::vector<Problem> check_onnx(const std::string& path, const ImportOptions& options = {},
+                                std::vector<OpUse>* uses = nullptr);
 
 }  // namespace tenfold::onnx

@@ -613,6 +613,7 @@ void Importer::convert_node(const NodeProto& n, Scope& scope, GraphBuilder& b) {
   b.loc = s.location;
   b.origins = {where};
   Outputs outs;
+  const OnnxName* entry = nullptr;
   bool ok = false;
   const size_t errors_before = b.errors.size();
   try {
@@ -630,7 +631,6 @@ void Importer::convert_node(const NodeProto& n, Scope& scope, GraphBuilder& b) {
       poisoned |= v->kind() == Val::Kind::Poison;
     }
     if (poisoned) throw NodeError{"", "", true};
-    const OnnxName* entry = nullptr;
     if (const FunctionProto* f = find_function(domain, n.op_type(), n.overload())) {
       outs = call_function(*f, s, b);
     } else {
@@ -700,6 +700,7 @@ void Importer::convert_node(const NodeProto& n, Scope& scope, GraphBuilder& b) {
     ok = false;
   }
   b.errors.resize(errors_before);
+  note_use(s, entry, outs, ok);
   for (int j = 0; j < n.output_size(); ++j) {
     const std::string& name = n.output(j);
     if (name.empty()) continue;
@@ -815,11 +816,13 @@ Result<std::unique_ptr<Module>> import_onnx_bytes(std::span<const std::byte> byt
   return run_import(std::move(file), file_name, options, needs);
 }
 
-std::vector<Problem> check_onnx(const std::string& path, const ImportOptions& options) {
+std::vector<Problem> check_onnx(const std::string& path, const ImportOptions& options,
+                                std::vector<OpUse>* uses) {
   auto file = ModelFile::load(path);
   if (!file.ok()) return problems_of(file.errors());
   Importer importer(*file, path, options);
   importer.run();
+  if (uses) *uses = importer.uses();
   return importer.problems();
 }
 

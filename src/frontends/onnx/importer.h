@@ -1,7 +1,9 @@
 // Internal to the importer: the state of one import, scopes of names, inlining of functions.
 #pragma once
 
+#include <map>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -46,6 +48,7 @@ class Importer {
   std::unique_ptr<Module> run();
   std::vector<Problem>& problems() { return problems_; }
   const ImportNeeds& needs() const { return needs_; }
+  std::vector<OpUse> uses() const;  // by op
 
   // --- for NodeContext ---
   Outputs convert_graph(const ::onnx::GraphProto& g, Scope& scope, GraphBuilder& b,
@@ -71,6 +74,7 @@ class Importer {
                                        const std::vector<int64_t>* shape);
   void add_initializers(const ::onnx::GraphProto& g, Scope& scope, GraphBuilder& b);
   void convert_node(const ::onnx::NodeProto& n, Scope& scope, GraphBuilder& b);
+  void note_use(const NodeContext::State& s, const OnnxName* entry, const Outputs& outs, bool ok);
   Outputs call_function(const ::onnx::FunctionProto& f, NodeContext::State& s, GraphBuilder& b);
   const ::onnx::FunctionProto* find_function(const std::string& domain, const std::string& op,
                                              const std::string& overload) const;
@@ -84,6 +88,8 @@ class Importer {
   ImportOptions options_;
   std::vector<Problem> problems_;
   ImportNeeds needs_;
+  std::map<std::tuple<std::string, int, int, std::vector<std::string>>, OpUse> uses_;
+  std::unordered_set<const ::onnx::NodeProto*> noted_;  // a loop's body may be converted again
   // What a symbol stands for: the input whose shape has it, or the value it was bound to.
   struct Origin {
     std::string input;

@@ -368,8 +368,19 @@ std::vector<Dim> NodeContext::dims(Value* v, std::string_view stem, int64_t min,
 }
 
 Dim NodeContext::dim(Value* v, std::string_view stem, int64_t min, int64_t max) {
-  if (!v->type.is_static() || v->type.num_elements().value() != 1) {
+  const Dim count = v->type.num_elements();
+  if (equal(count, Dim(1)) == Truth::No) {
     invalid(fmt::format("{}: needs one element, found {}", stem, v->type.str()));
+  }
+  if (!v->type.is_static()) {
+    // One element is what the run is held to.
+    b.create("tenfold.bind_symbol", {b.dim_scalar(count)},
+             {{"symbol", Attr{fresh_symbol(fmt::format("{}_count", stem))}},
+              {"min", Attr{int64_t{1}}},
+              {"max", Attr{int64_t{1}}}});
+    const size_t rank = v->type.shape.size();
+    v = b.reshape(
+        b.slice(v, Shape(rank, Dim(0)), Shape(rank, Dim(1)), std::vector<int64_t>(rank, 1)), {});
   }
   return dims(v, stem, min, max)[0];
 }

@@ -91,7 +91,8 @@ Status apply_line(Schedule& s, const std::string& line) {
   if (op == "cache_write" && count(3, 3) && scope(a[2], &sc))
     return status_of(s.cache_write(a[0], a[1], sc));
   if (op == "compute_at" && count(2, 2)) return s.compute_at(a[0], a[1]);
-  if (op == "rfactor" && count(2, 2) && number(a[1], &n)) return status_of(s.rfactor(a[0], n));
+  if (op == "rfactor" && count(2, 3) && number(a[1], &n))
+    return status_of(s.rfactor(a[0], n, a.size() > 2 ? a[2] : ""));
   if (op == "unguard" && count(1, 1)) return s.unguard(a[0]);
   if (op == "forward" && count(1, 1)) return s.forward(a[0]);
   if (op == "tensorize" && count(2, 2)) return s.tensorize(a[0], a[1]);

@@ -55,12 +55,25 @@ Expr identity(Prim p, DType t) {
 
 }  // namespace
 
-Result<std::string> Schedule::rfactor(const std::string& loop, int64_t lanes) {
+Result<std::string> Schedule::rfactor(const std::string& loop, int64_t lanes,
+                                      const std::string& through) {
   TF_ASSIGN(Place p, find_loop(*k_, "rfactor", loop));
   Stmt* s = p.stmt();
+  // The loops from `through` to this one, all of one reduction.
+  size_t top = p.path.size() - 1;
+  if (!through.empty() && through != loop) {
+    do {
+      if (top == 0) return refuse("rfactor", loop, "loop " + through + " is not around it");
+      const Stmt& c = *p.path[--top].stmt();
+      if (c.kind != Stmt::Kind::For || c.loop_kind != LoopKind::Serial || c.body.size() != 1 ||
+          c.begin->has_load || c.extent->has_load)
+        return refuse("rfactor", loop, "it is not perfectly nested in serial loop " + through);
+    } while (p.path[top].stmt()->var->name != through);
+  }
   if (lanes < 2 || lanes > 1024) return refuse("rfactor", loop, "lanes must be 2 to 1024");
   if (s->loop_kind != LoopKind::Serial) return refuse("rfactor", loop, "it is not a serial loop");
-  std::unordered_set<const VarDef*> inner = {s->var.get()};
+  std::unordered_set<const VarDef*> inner;
+  for (size_t d = top; d < p.path.size(); ++d) inner.insert(p.path[d].stmt()->var.get());
   std::unordered_set<const BufferDef*> own;
   std::vector<const Stmt*> stores;
   std::string why;
@@ -164,7 +177,22 @@ Result<std::string> Schedule::rfactor(const std::string& loop, int64_t lanes) {
   substitute(body, {{s->var, s->begin + i}});
   StmtPtr inner_loop = make_for(lane, int_const(0), f);
   int64_t rest = -1;
-  if (is_const(g.simplify(imod(n, f)), &rest) && rest == 0) {
+  const bool exact = is_const(g.simplify(imod(n, f)), &rest) && rest == 0;
+  const bool sums_only = std::all_of(body.begin(), body.end(), [&](const StmtPtr& c) {
+    return c->kind == Stmt::Kind::Store && c->index.size() == 1 && c->buffer->shape.size() == 1 &&
+           std::any_of(reductions.begin(), reductions.end(),
+                       [&](const Reduction& r) { return r.partial == c->buffer; });
+  });
+  if (exact) {
+    inner_loop->body = std::move(body);
+  } else if (sums_only) {
+    // What lies past the end adds nothing: a value, so that the stores need no mask.
+    for (StmtPtr& c : body) {
+      const Expr& v = c->value;
+      const bool first = v->args[0]->kind == Kind::Load && v->args[0]->buffer == c->buffer;
+      const Expr x = guard(lt(i, n), v->args[first ? 1 : 0], identity(v->prim, c->buffer->dtype));
+      c->value = first ? op(v->prim, {v->args[0], x}) : op(v->prim, {x, v->args[1]});
+    }
     inner_loop->body = std::move(body);
   } else {
     StmtPtr c = make_if(lt(i, n));
@@ -173,14 +201,15 @@ Result<std::string> Schedule::rfactor(const std::string& loop, int64_t lanes) {
   }
   StmtPtr main = make_for(outer, int_const(0), g.simplify(idiv(n + (lanes - 1), f)));
   main->body.push_back(std::move(inner_loop));
-  Body& parent = p.body();
-  const auto pos = static_cast<std::ptrdiff_t>(p.index());
-  parent[p.index()] = std::move(main);
+  p.body()[p.index()] = std::move(main);
+  Body& parent = *p.path[top].body;
+  const auto pos = static_cast<std::ptrdiff_t>(p.path[top].index);
   parent.insert(parent.begin() + pos + 1, std::make_move_iterator(after.begin()),
                 std::make_move_iterator(after.end()));
   parent.insert(parent.begin() + pos, std::make_move_iterator(before.begin()),
                 std::make_move_iterator(before.end()));
-  k_->trace.push_back("rfactor " + word(loop) + " " + std::to_string(lanes));
+  k_->trace.push_back("rfactor " + word(loop) + " " + std::to_string(lanes) +
+                      (through.empty() ? "" : " " + word(through)));
   return lane->name;
 }
 

@@ -22,8 +22,7 @@ using loop::Tail;
 
 class Generic {
  public:
-  Generic(loop::Kernel& k, const loop::Machine& m, const std::function<bool(int)>& constant)
-      : kernel_(k), machine_(m), constant_(constant), schedule_(&k) {}
+  Generic(loop::Kernel& k, const loop::Machine& m) : kernel_(k), machine_(m), schedule_(&k) {}
 
   void run() {
     // What is declared at the top is shared by the statements after it, which then stay one phase.
@@ -37,6 +36,8 @@ class Generic {
 
  private:
   Stmt* find(const std::string& name) { return find_loop(kernel_.body, name); }
+
+  static bool any(int) { return false; }  // nothing is repacked here: every parameter may be merged
 
   void nest(std::string top) {
     for (bool again = true; again;) {
@@ -60,7 +61,7 @@ class Generic {
       top = *fused;
       loop::simplify(kernel_);  // the strides below have to see that the quotient is 0
     }
-    merge_dims(kernel_, constant_);
+    merge_dims(kernel_, any);
     std::vector<Stmt*> loops = perfect_nest(find(top));
     if (loops.empty()) return;
     if (carries(*loops.front())) {  // a reduction to one value: nothing to share out
@@ -157,30 +158,71 @@ class Generic {
   }
 
   // A loop that holds no other, somewhere inside a kernel's own structure.
-  void vectorize_inner(const std::string& name) {
+  void vectorize_inner(std::string name) {
     Stmt* l = find(name);
     if (!l || l->loop_kind != LoopKind::Serial) return;
-    int n = lanes(l->body);
-    int64_t extent = constant_extent(*l);
-    if (extent >= 0 && extent < n) return;
     bool reduces = false;
     for_each_stmt(l->body, [&](const Stmt& s) {
       reduces |= s.kind == Stmt::Kind::Store && s.buffer->scope == loop::Scope::Stack &&
                  s.buffer->shape.empty();
     });
+    // Loops around it that belong to the same reduction, as one where memory allows.
+    std::string outermost = name;
     if (reduces) {
-      // Two vectors of partial results hide the latency of the operation.
-      int64_t partial = extent < 0 || extent >= 2 * n ? 2 * n : n;
-      auto lane_loop = schedule_.rfactor(name, partial);
+      std::vector<Stmt*> around = reduction_around(name);
+      while (around.size() > 1 && collapsible(*around[around.size() - 2], *around.back())) {
+        auto fused = schedule_.fuse(around[around.size() - 2]->var->name, around.back()->var->name);
+        if (!fused.ok()) break;
+        name = *fused;
+        around = reduction_around(name);
+      }
+      outermost = around.front()->var->name;
+      merge_dims(kernel_, any);
+      l = find(name);
+    }
+    int n = lanes(l->body);
+    int64_t extent = constant_extent(*l);
+    if (extent >= 0 && extent < n) return;
+    if (reduces) {
+      // Two vectors of partial results hide the latency of the operation, where not too many of
+      // the last ones stay empty.
+      auto padded = [&](int64_t by) { return (extent + by - 1) / by * by; };
+      int64_t partial = extent < 0 || 8 * padded(2 * n) <= 9 * padded(n) ? 2 * n : n;
+      auto lane_loop = schedule_.rfactor(name, partial, outermost == name ? "" : outermost);
       if (lane_loop.ok()) (void)schedule_.vectorize(*lane_loop);
     } else {
       vectorize_map(name, false, name);
     }
   }
 
+  // The serial loops of a perfect nest that ends with loop `name`, outermost first, under whose
+  // outermost one nothing is allocated.
+  std::vector<Stmt*> reduction_around(const std::string& name) {
+    std::vector<Stmt*> chain;
+    auto go = [&](loop::Body& body, auto&& self) -> bool {
+      for (auto& s : body) {
+        const size_t depth = chain.size();
+        if (s->kind == Stmt::Kind::For && s->loop_kind == LoopKind::Serial &&
+            (!s->independent || s->var->name == name)) {
+          chain.push_back(s.get());
+          if (s->var->name == name) return true;
+          if (s->body.size() == 1 && self(s->body, self)) return true;
+          chain.resize(depth);
+        }
+        std::vector<Stmt*> outside;
+        std::swap(chain, outside);
+        for (loop::Body* b : {&s->body, &s->else_body})
+          if (self(*b, self)) return true;
+        std::swap(chain, outside);
+      }
+      return false;
+    };
+    go(kernel_.body, go);
+    return chain;
+  }
+
   loop::Kernel& kernel_;
   const loop::Machine& machine_;
-  const std::function<bool(int)>& constant_;
   Schedule schedule_;
   bool one_phase_ = false;
 };
@@ -195,7 +237,7 @@ Status schedule_kernel(EmittedKernel& k, const Op* hero, const loop::Machine& ma
       return loop::verify(k.kernel);
     }
   }
-  Generic(k.kernel, machine, constant).run();
+  Generic(k.kernel, machine).run();
   loop::simplify(k.kernel);
   return loop::verify(k.kernel);
 }

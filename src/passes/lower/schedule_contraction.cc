@@ -225,6 +225,10 @@ class Blocker {
               repack_param(kernel_, n, width, byte_dot_.empty() ? 1 : 4, constant_, own_repacks_);
     if (!packed_) byte_dot_.clear();
     if (!packed_ && !both && !contiguous_columns(n)) {
+      // One row reads each packed element as often as windows overlap. A dot product along the
+      // reduction is quicker than copying for few.
+      if (rows == 1 && overlap(n) < lanes_ && stride_is_one(n, n.reds.back()))
+        return refused("packing b for one row");
       if (!pack_layout(n)) return refused("b is not contiguous along columns and cannot be packed");
     }
     guarded_ = columns < 0 || columns % width != 0;
@@ -292,14 +296,23 @@ class Blocker {
     return true;
   }
 
-  bool contiguous_columns(const Nest& n) {
-    bool ok = true;
+  // Steps of the reduction that read b along the columns.
+  static int64_t overlap(const Nest& n) {
+    int64_t steps = 1;
+    for (const Expr& e : stripped(n.b)->args)
+      if (mentions(e, n.columns->var))
+        for (const Stmt* r : n.reds)
+          if (mentions(e, r->var)) steps *= std::max<int64_t>(constant_extent(*r), 1);
+    return steps;
+  }
+
+  static bool contiguous_columns(const Nest& n) { return stride_is_one(n, n.columns); }
+  static bool stride_is_one(const Nest& n, const Stmt* along) {
     Expr b = stripped(n.b);
     if (b->kind != ExprNode::Kind::Load) return false;
-    Expr s = stride_of(flat_offset(b->buffer, b->args), n.columns->var);
+    Expr s = stride_of(flat_offset(b->buffer, b->args), along->var);
     int64_t one = 0;
-    ok = s && loop::is_const(s, &one) && one == 1;
-    return ok;
+    return s && loop::is_const(s, &one) && one == 1;
   }
 
   Stmt* find(const std::string& name) { return find_loop(kernel_.body, name); }

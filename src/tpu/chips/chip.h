@@ -73,7 +73,7 @@ struct Chip {
   int64_t vload_latency = 0;
   double vmem_ports = 0;
   int64_t eup_latency = 0;
-  int64_t eup_interval = 0;
+  double eup_interval = 0;
   int64_t eup_long_intervals = 0;
   int64_t xlu_latency = 0;
   int64_t xlu_transpose_latency = 0;

@@ -12,6 +12,11 @@ bool is_int8(Op op) {
   return f == Feature::Int8Mxu || f == Feature::Int8MxuAcc;
 }
 
+Hold whole(Holds what, int cycles) { return {what, cycles, cycles * 256}; }
+Hold eup(double cycles) {
+  return {Holds::Eup, std::max(1, static_cast<int>(cycles)), static_cast<int>(cycles * 256)};
+}
+
 double row_rate(const Chip& c, Op op) {
   return c.mxu_rows_per_cycle * (is_int8(op) ? c.mxu_int8_rate : 1);
 }
@@ -35,7 +40,8 @@ int latency(const Chip& c, Op op) {
     case Latency::Eup:
       return static_cast<int>(c.eup_latency);
     case Latency::EupLong:
-      return static_cast<int>(c.eup_latency + (c.eup_long_intervals - 1) * c.eup_interval);
+      return static_cast<int>(static_cast<double>(c.eup_latency) +
+                              static_cast<double>(c.eup_long_intervals - 1) * c.eup_interval);
     case Latency::Xlu:
     case Latency::XluReduce:
       return static_cast<int>(c.xlu_latency);
@@ -88,17 +94,17 @@ Hold hold(const Chip& c, const Inst& inst) {
       const double rate = c.mxu_weight_rows_per_cycle * (is_int8(inst.op) ? c.mxu_int8_rate : 1);
       // A register is 16 (32) rows of 128 columns, one of dim / 128 pieces of as many whole rows.
       const double rows = (is_int8(inst.op) ? 32.0 : 16.0) * 128.0 / static_cast<double>(c.mxu_dim);
-      return {Holds::WeightPort, ceil_div(rows, rate)};
+      return whole(Holds::WeightPort, ceil_div(rows, rate));
     }
     case Latency::MxuRows:
       if (inst.op == Op::MxLB || inst.op == Op::MxLS) return {};
-      return {Holds::Rows, ceil_div(inst.a[2], row_rate(c, inst.op))};
+      return whole(Holds::Rows, ceil_div(inst.a[2], row_rate(c, inst.op)));
     case Latency::Eup:
-      return {Holds::Eup, static_cast<int>(c.eup_interval)};
+      return eup(c.eup_interval);
     case Latency::EupLong:
-      return {Holds::Eup, static_cast<int>(c.eup_interval * c.eup_long_intervals)};
+      return eup(c.eup_interval * static_cast<double>(c.eup_long_intervals));
     case Latency::XluTranspose:
-      return {Holds::Transposer, static_cast<int>(c.xlu_transpose_interval)};
+      return whole(Holds::Transposer, static_cast<int>(c.xlu_transpose_interval));
     default:
       return {};
   }

@@ -29,7 +29,8 @@ int slots(const Chip& chip, Slot slot);
 enum class Holds : uint8_t { Nothing, WeightPort, Rows, Eup, Transposer };
 struct Hold {
   Holds what = Holds::Nothing;
-  int cycles = 1;
+  int cycles = 1;   // whole ones
+  int ticks = 256;  // in 1/256 cycles, exactly
 };
 Hold hold(const Chip& chip, const Inst& inst);
 

@@ -27,19 +27,25 @@ Core::Core(const Shared& shared, const Code& code, int id, Mode mode)
   engines_.resize(static_cast<size_t>(c.dma_engines));
   queue_ = static_cast<uint64_t>(c.mxu_input_queue);
   ports_ = static_cast<uint64_t>(c.vmem_ports * kTick);
+  fractional_ = ports_ % kTick != 0 || c.eup_interval != std::floor(c.eup_interval);
   results_room_ = static_cast<size_t>(result_queue_entries(c));
   for (Array& a : arrays_)
     if (c.mxu_accumulates) a.accumulators.resize(results_room_);
   dma_latency_ = static_cast<uint64_t>(std::llround(c.dma_latency_ns * c.clock_mhz / 1e3));
-  const auto cores = static_cast<double>(c.cores);
-  hbm_cycles_per_byte_ = cores / c.bytes_per_cycle(c.hbm_gbps * c.hbm_efficiency);
-  cmem_cycles_per_byte_ = c.cmem_gbps > 0 ? cores / c.bytes_per_cycle(c.cmem_gbps) : 0;
-  bus_registers_ = static_cast<uint64_t>(kTick / (hbm_cycles_per_byte_ * kVregWords * 4));
+  share(static_cast<uint64_t>(c.cores));
   raw_.resize(code.program->kernels.size() + 1);
   counts_ = &raw_[0];
 }
 
 Core::~Core() = default;
+
+void Core::share(uint64_t cores) {
+  const Chip& c = shared_.chip;
+  const auto n = static_cast<double>(cores);
+  hbm_cycles_per_byte_ = n / c.bytes_per_cycle(c.hbm_gbps * c.hbm_efficiency);
+  cmem_cycles_per_byte_ = c.cmem_gbps > 0 ? cores / c.bytes_per_cycle(c.cmem_gbps) : 0;
+  bus_registers_ = static_cast<uint64_t>(kTick / (hbm_cycles_per_byte_ * kVregWords * 4));
+}
 
 bool Core::fail(std::string_view id, const std::string& message) {
   std::string where = "bundle " + std::to_string(pc_);
@@ -109,7 +115,7 @@ void Core::host_at_work(uint64_t cycles, uint64_t bytes) {
 }
 
 void Core::drain() {
-  uint64_t end = std::max(last_arrival_, eup_free_);
+  uint64_t end = std::max(last_arrival_, to_cycle(eup_free_));
   for (const Array& a : arrays_) end = std::max({end, a.rows_free, a.port_free});
   sleep_until(end, Cause::Idle);
 }
@@ -125,7 +131,8 @@ void Core::shift_units(uint64_t by) {
     a.rows.shift(by);
     a.port.shift(by);
   }
-  for (uint64_t* t : {&eup_free_, &transposer_free_, &transposed_}) *t += by;
+  for (uint64_t* t : {&transposer_free_, &transposed_}) *t += by;
+  eup_free_ += by * kTick;
   eup_busy_.shift(by);
 }
 
@@ -152,8 +159,14 @@ void Core::unit_distances(std::vector<int64_t>* out) const {
     }
     until(a.last_accumulated);
   }
-  for (uint64_t t : {eup_free_, transposer_free_, transposed_}) until(t);
-  out->push_back(static_cast<int64_t>(port_debt_ / kTick));
+  for (uint64_t t : {transposer_free_, transposed_}) until(t);
+}
+
+// In 1/256 cycles.
+std::array<int64_t, 2> Core::part_distances() const {
+  const uint64_t now = now_ * kTick;
+  return {eup_free_ > now ? static_cast<int64_t>(eup_free_ - now) : 0,
+          static_cast<int64_t>(port_debt_)};
 }
 
 void Core::copy_distances(std::vector<int64_t>* out) const {
@@ -269,7 +282,8 @@ bool Core::wait_for_unit(const DecodedInst& d, uint64_t* time, Cause* cause) {
       return true;
     }
     default:
-      if (d.hold.what == Holds::Eup) until(eup_free_, Cause::Dependency);
+      // It takes the next one in the cycle in which it has done with the last.
+      if (d.hold.what == Holds::Eup) until(eup_free_ / kTick, Cause::Dependency);
       return true;
   }
 }
@@ -356,8 +370,9 @@ bool Core::start(const DecodedInst& d, uint64_t time) {
     }
     default:
       if (d.hold.what == Holds::Eup) {
-        eup_free_ = time + cycles;
-        eup_busy_.add(time, eup_free_);
+        const uint64_t begin = std::max(time * kTick, eup_free_);
+        eup_free_ = begin + static_cast<uint64_t>(d.hold.ticks);
+        eup_busy_.add(begin / kTick, to_cycle(eup_free_));
       }
       return true;
   }

@@ -36,6 +36,10 @@ class Core {
   Error error() const { return error_; }
   int host_step() const { return host_step_; }
 
+  // By how many cores the memories' buses are shared.
+  void share(uint64_t cores);
+  bool idle() const { return halted_ && copies_ == 0; }
+
   uint64_t now() const { return now_; }
   // Nothing happens on this core until `time`.
   void sleep_until(uint64_t time, Cause cause);
@@ -84,6 +88,7 @@ class Core {
   // Distances from now: of registers and units; of copies and what they use.
   void unit_distances(std::vector<int64_t>* out) const;
   void copy_distances(std::vector<int64_t>* out) const;
+  std::array<int64_t, 2> part_distances() const;
   void shift_units(uint64_t by);
   void shift_copies(uint64_t by);
   uint64_t count_dma(uint64_t begin, uint64_t cycles, Cause cause);
@@ -125,8 +130,9 @@ class Core {
   size_t engine_ = 0;
   uint64_t hbm_free_ = 0, cmem_free_ = 0;  // in 1/256 cycles
   uint64_t last_arrival_ = 0;
-  uint64_t copies_ = 0;  // started, and waits
-  uint64_t eup_free_ = 0, transposer_free_ = 0, transposed_ = 0;
+  uint64_t copies_ = 0;    // started, and waits
+  uint64_t eup_free_ = 0;  // in 1/256 cycles
+  uint64_t transposer_free_ = 0, transposed_ = 0;
   Busy eup_busy_, dma_busy_;
   uint64_t port_debt_ = 0;  // registers that copies still have to move, in 1/256
 
@@ -135,6 +141,7 @@ class Core {
   uint64_t ports_;          // registers that vector memory moves in a cycle, in 1/256
   uint64_t bus_registers_;  // that HBM's bus brings in a cycle, in 1/256
   double hbm_cycles_per_byte_, cmem_cycles_per_byte_;
+  bool fractional_;  // some unit's time is no whole number of cycles
   size_t results_room_;
 
   std::vector<Raw> raw_;

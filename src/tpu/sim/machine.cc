@@ -1,5 +1,6 @@
 #include "tpu/sim/machine.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tpu/isa/timing.h"
@@ -160,22 +161,36 @@ Result<Report> Machine::Impl::run(const RunOptions& o) {
   if (mode.timing)
     for (auto& c : cores) c->sleep_until(launch, Cause::Sync);
   for (;;) {
+    // The last core first: one that ends without a copy leaves its share of the memory to the rest.
     Core::Stop stop = Core::Stop::Halt;
+    int step = -1;
     uint64_t latest = 0;
-    for (size_t i = 0; i < cores.size(); ++i) {
+    for (size_t i = cores.size(); i-- > 0;) {
+      if (mode.timing) {
+        cores[i]->share(cores.size() -
+                        static_cast<size_t>(std::count_if(
+                            cores.begin(), cores.end(), [](const auto& c) { return c->idle(); })));
+      }
       const Core::Stop s = cores[i]->run(o.max_cycles, o.max_bundles);
       if (s == Core::Stop::Error) return cores[i]->error();
-      if (i > 0 && (s != stop || cores[i]->host_step() != cores[0]->host_step())) {
+      latest = std::max(latest, cores[i]->now());
+      if (s == Core::Stop::Halt) continue;  // waits for nobody, and nobody for it
+      if (stop != Core::Stop::Halt && (s != stop || cores[i]->host_step() != step)) {
         return Error{"tpu-deadlock",
                      "core " + std::to_string(i) +
-                         " and core 0 do not come to the same barrier, host step or halt; every "
-                         "core must pass each",
+                         " and the cores after it do not come to the same barrier or host step; "
+                         "every core that runs must pass each",
                      {},
                      {}};
       }
       stop = s;
-      if (s == Core::Stop::Halt && mode.timing) cores[i]->drain();
-      latest = std::max(latest, cores[i]->now());
+      step = cores[i]->host_step();
+    }
+    if (stop == Core::Stop::Halt && mode.timing) {
+      for (auto& c : cores) {
+        c->drain();
+        latest = std::max(latest, c->now());
+      }
     }
     const Cause cause = stop == Core::Stop::Halt ? Cause::Idle : Cause::Sync;
     if (mode.timing)
@@ -184,7 +199,7 @@ Result<Report> Machine::Impl::run(const RunOptions& o) {
     RunOptions here = o;
     here.values = mode.values;
     here.timing = mode.timing;
-    if (stop == Core::Stop::Host) TF_TRY(host(cores, here, cores[0]->host_step()));
+    if (stop == Core::Stop::Host) TF_TRY(host(cores, here, step));
   }
 }
 

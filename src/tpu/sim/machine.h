@@ -6,9 +6,10 @@
 // waiting for it) is an error, `tpu-race`, in runs with values.
 //
 // Cycles come from isa/timing.h; the chip's cores run the same program (coreid tells them apart)
-// and share HBM evenly. DMA: a copy's first byte moves dma_latency after its start; the memory's
-// bus serves copies in order at hbm_gbps x hbm_efficiency / cores, each run of neighbouring bytes
-// rounded up to granules; HBM to HBM pays twice.
+// and share HBM evenly, but for those that halt before their first copy. A barrier or a host step
+// waits for every core that has not halted. DMA: a copy's first byte moves dma_latency after its
+// start; the memory's bus serves copies in order at hbm_gbps x hbm_efficiency / cores, each run of
+// neighbouring bytes rounded up to granules; HBM to HBM pays twice.
 #pragma once
 
 #include <cstddef>

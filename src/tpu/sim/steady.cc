@@ -1,13 +1,14 @@
 #include "tpu/sim/steady.h"
 
 #include <algorithm>
+#include <span>
 
 #include "tpu/sim/core.h"
 
 namespace tenfold::tpu {
 namespace {
 
-bool alike(const std::vector<int64_t>& a, const std::vector<int64_t>& b, int64_t tolerance) {
+bool alike(std::span<const int64_t> a, std::span<const int64_t> b, int64_t tolerance) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
     const int64_t d = a[i] - b[i];
@@ -16,8 +17,12 @@ bool alike(const std::vector<int64_t>& a, const std::vector<int64_t>& b, int64_t
   return true;
 }
 
-constexpr size_t kLongestPeriod = 4;  // iterations: double buffers repeat after two
-constexpr int kMostMisses = 64;       // then a loop is only stepped
+// Iterations after which a loop is compared with itself: double buffers repeat after two. The long
+// ones are for units that work in parts of a cycle, where two iterations seldom look the same.
+constexpr size_t kPeriods[] = {1, 2, 3, 4, 8, 16, 32, 64, 128};
+constexpr size_t kLongestWhole = 4;
+constexpr uint64_t kLeastFuzzy = 256;  // cycles of a window in which one more or less is nothing
+constexpr int kMostMisses = 64;        // then a loop is only stepped
 constexpr int64_t kForever = INT64_MAX / 4;
 
 int64_t difference(int32_t later, int32_t earlier) { return int64_t{later} - earlier; }
@@ -75,14 +80,18 @@ void Steady::jumped_back(uint32_t from, uint32_t to) {
   s.copies = core_.copies_;
   core_.unit_distances(&s.units);
   core_.copy_distances(&s.in_flight);
+  s.parts = core_.part_distances();
   s.counters.push_back(core_.raw_[0]);
   for (uint32_t k = t.first_kernel; k <= t.last_kernel && k > 0; ++k)
     s.counters.push_back(core_.raw_[k]);
   t.history.push_back(std::move(s));
-  if (t.history.size() > 2 * kLongestPeriod + 1) t.history.pop_front();
-  for (size_t period = 1; 2 * period < t.history.size(); ++period)
+  const size_t longest = core_.fractional_ ? kPeriods[std::size(kPeriods) - 1] : kLongestWhole;
+  if (t.history.size() > 2 * longest + 1) t.history.pop_front();
+  for (size_t period : kPeriods) {
+    if (2 * period >= t.history.size()) break;
     if (skip(t, period)) return;
-  if (t.history.size() == 2 * kLongestPeriod + 1) ++t.misses;
+  }
+  if (t.history.size() == 2 * longest + 1) ++t.misses;
 }
 
 // How many periods may follow that decide as the two on record: entries [a0, a1) and [b0, b1).
@@ -142,10 +151,17 @@ bool Steady::skip(Track& t, size_t period) {
   const Snapshot& one = t.history[n - 1 - period];
   const Snapshot& two = t.history[n - 1 - 2 * period];
   const bool copies = now.copies != two.copies;
-  const int64_t tolerance = copies ? 1 : 0;
+  // Whether the time of something moves in parts of a cycle.
+  const auto grew = [&](size_t i) { return now.counters.back().v[i] > two.counters.back().v[i]; };
+  const bool parts =
+      copies || (core_.fractional_ && (grew(Raw::kCore + static_cast<size_t>(Cause::OnchipPort)) ||
+                                       grew(Raw::kEup + static_cast<size_t>(Cause::Compute))));
+  if (parts && now.time - two.time < kLeastFuzzy) return false;
+  const int64_t tolerance = parts ? 1 : 0;
   // Held to the one long ago as well: what drifts by a cycle each time is not steady.
   for (const Snapshot* s : {&one, &two}) {
     if (s->unknown != now.unknown || !alike(s->units, now.units, tolerance)) return false;
+    if (!alike(s->parts, now.parts, 256 * tolerance)) return false;
     if (copies && !alike(s->in_flight, now.in_flight, tolerance)) return false;
   }
   // Copies in flight are counted in the kernel that runs, so there must be one.
@@ -169,8 +185,7 @@ bool Steady::skip(Track& t, size_t period) {
     return true;
   }
   // A loop that vector memory's ports hold is freed when the copy beside it ends.
-  if (!copies && now.counters.back().v[Raw::kCore + static_cast<size_t>(Cause::OnchipPort)] >
-                     two.counters.back().v[Raw::kCore + static_cast<size_t>(Cause::OnchipPort)]) {
+  if (!copies && grew(Raw::kCore + static_cast<size_t>(Cause::OnchipPort))) {
     const uint64_t moving = core_.dma_busy_.end_after(now.time) - now.time;
     if (moving > 0) times = std::min(times, static_cast<int64_t>(moving / (now.time - two.time)));
   }

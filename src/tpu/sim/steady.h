@@ -8,7 +8,8 @@
 //
 // A loop that starts no copy and waits for none is the same whatever is in flight: its copies keep
 // their times, and its units must be exactly as far from now as before. With copies, whose rates
-// are no whole numbers, distances may differ by a cycle, and all of them move along.
+// are no whole numbers, distances may differ by a cycle, and all of them move along. Likewise where
+// a unit works in parts of a cycle; the window is long enough then for a cycle to be nothing.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +62,8 @@ class Steady {
     std::array<int32_t, kScalarRegs> scalars;
     uint32_t unknown;
     std::vector<int64_t> units, in_flight;  // distances from now: see Core
-    std::vector<Raw> counters;              // of the loop's kernels, [0] those of none
+    std::array<int64_t, 2> parts;
+    std::vector<Raw> counters;  // of the loop's kernels, [0] those of none
   };
   struct Track {
     std::deque<Snapshot> history;  // newest last

@@ -164,7 +164,7 @@ class Lowering {
   // what was written.
   void number(Line* l, int level) {
     Instr& in = l->in;
-    const Linear& f = *forms_[in.a[0]];
+    const Linear f = *forms_[in.a[0]];
     if (in.op == Op::SMov || !level) return;
     bool index_here = false;
     for (const auto& [r, c] : f.terms) {

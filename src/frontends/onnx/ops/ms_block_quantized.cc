@@ -1,4 +1,5 @@
-// MatMulNBits and GatherBlockQuantized: weights of a few bits with a scale for each block.
+// MatMulNBits, MatMulBnb4 and GatherBlockQuantized: weights of a few bits with a scale for each
+// block.
 #include <fmt/format.h>
 
 #include "frontends/onnx/ops/quant_util.h"
@@ -9,30 +10,6 @@ namespace {
 
 using B = GraphBuilder;
 
-// Bytes [..., n] -> numbers of `bits` [..., n * 8 / bits], the low bits first.
-Value* unpack(B& b, Value* x, int64_t bits) {
-  if (bits == 8) return x;
-  const int64_t per = 8 / bits;
-  Shape s = x->type.shape;
-  s.push_back(Dim(per));
-  const int64_t rank = x->type.rank();
-  Value* v = b.broadcast_in_dim(x, s, iota_list(rank));
-  Value* shift = b.broadcast_in_dim(
-      mul(b, b.iota({DType::U8, {Dim(per)}}, 0), static_cast<double>(bits)), s, {rank});
-  v = b.binary(Prim::And, b.binary(Prim::ShrL, v, shift),
-               b.full(b.constant_i(DType::U8, (1 << bits) - 1), s));
-  Shape flat = x->type.shape;
-  flat.back() = flat.back() * Dim(per);
-  return b.reshape(v, flat);
-}
-
-Value* cut_last(B& b, Value* x, const Dim& size) {
-  if (equal(x->type.shape.back(), size) == Truth::Yes) return x;
-  Shape limit = x->type.shape;
-  limit.back() = size;
-  return b.slice(x, Shape(limit.size(), Dim(0)), limit, std::vector<int64_t>(limit.size(), 1));
-}
-
 Outputs matmul_nbits(NodeContext& n) {
   B& b = n.b;
   Value *x = n.input(0), *packed = n.input(1), *scales = n.input(2), *zeros = n.opt(3);
@@ -40,7 +17,7 @@ Outputs matmul_nbits(NodeContext& n) {
   const int64_t bits = n.attr_i("bits", 4), block = n.attr_i("block_size");
   n.ignore_attr("accuracy_level");  // a bound on how coarse the arithmetic may be
   if (n.attr_i("weight_prepacked", 0) != 0) n.fail("weight_prepacked is not supported");
-  if (n.has(4)) n.fail("g_idx (input 4) is not supported");
+  Value* group = n.opt(4);
   if (bits != 2 && bits != 4 && bits != 8) n.fail(fmt::format("{} bits", bits));
   if (k < 1 || rows < 1 || block < 8 || block > (1 << 20) || block * bits % 8 != 0) {
     n.invalid(fmt::format("K {}, N {}, block_size {}", k, rows, block));
@@ -56,14 +33,14 @@ Outputs matmul_nbits(NodeContext& n) {
   count(scales, rows * blocks, "scales");
   const DType t = x->type.dtype, w = wide(t);
   Value* q = b.reshape(packed, {Dim(rows), Dim(blocks * (block * bits / 8))});
-  q = cut_last(b, unpack(b, q, bits), Dim(k));
+  q = cut_last(b, unpack_bits(b, q, bits), Dim(k));
   const Shape grid = {Dim(rows), Dim(blocks)}, full = {Dim(rows), Dim(k)};
   Value* s = b.reshape(b.convert(scales, w), grid);
   Value* z = nullptr;
   if (zeros && zeros->type.dtype == DType::U8) {
     const int64_t bytes = (blocks * bits + 7) / 8;
     count(zeros, rows * bytes, "zero_points");
-    z = cut_last(b, unpack(b, b.reshape(zeros, {Dim(rows), Dim(bytes)}), bits), Dim(blocks));
+    z = cut_last(b, unpack_bits(b, b.reshape(zeros, {Dim(rows), Dim(bytes)}), bits), Dim(blocks));
     z = b.convert(z, w);
   } else if (zeros) {
     count(zeros, rows * blocks, "zero_points");
@@ -71,12 +48,77 @@ Outputs matmul_nbits(NodeContext& n) {
   } else {
     z = b.splat({w, grid}, static_cast<double>(1 << (bits - 1)));
   }
-  Value* weight = sub(b, b.convert(q, w), spread_scale(n, z, full, 1, block, "zero_points"));
-  weight = mul(b, weight, spread_scale(n, s, full, 1, block, "scales"));
+  // Without g_idx, column i belongs to block i / block_size.
+  const auto spread = [&](Value* v, const char* what) {
+    if (!group) return spread_scale(n, v, full, 1, block, what);
+    count(group, k, "g_idx");
+    return take(b, v, b.reshape(group, {Dim(k)}), 1);
+  };
+  Value* weight = sub(b, b.convert(q, w), spread(z, "zero_points"));
+  weight = mul(b, weight, spread(s, "scales"));
   n.need_rank(x, 1, 16, "A");
   n.require_equal(x->type.shape.back(), Dim(k), "the last dimension of A and K");
   Value* y = b.dot_general(b.convert(x, w), weight, {}, {}, {x->type.rank() - 1}, {1});
   if (Value* bias = n.opt(5)) y = n.binary(Prim::Add, y, b.convert(bias, w));
+  return {b.convert(y, t)};
+}
+
+// The numbers that bitsandbytes' 4-bit codes stand for, as fractions of a block's largest.
+constexpr float kFp4[16] = {
+    0.0f,  0.0625f / 12,  8.0f / 12,  1.0f,  4.0f / 12,  6.0f / 12,  2.0f / 12,  3.0f / 12,
+    -0.0f, -0.0625f / 12, -8.0f / 12, -1.0f, -4.0f / 12, -6.0f / 12, -2.0f / 12, -3.0f / 12};
+constexpr float kNf4[16] = {-1.0f,
+                            -0.6961928009986877f,
+                            -0.5250730514526367f,
+                            -0.39491748809814453f,
+                            -0.28444138169288635f,
+                            -0.18477343022823334f,
+                            -0.09105003625154495f,
+                            0.0f,
+                            0.07958029955625534f,
+                            0.16093020141124725f,
+                            0.24611230194568634f,
+                            0.33791524171829224f,
+                            0.44070982933044434f,
+                            0.5626170039176941f,
+                            0.7229568362236023f,
+                            1.0f};
+
+Outputs matmul_bnb4(NodeContext& n) {
+  B& b = n.b;
+  Value *x = n.input(0), *packed = n.input(1), *largest = n.input(2);
+  const int64_t k = n.attr_i("K"), rows = n.attr_i("N"), block = n.attr_i("block_size");
+  const int64_t type = n.attr_i("quant_type");
+  const bool transposed = n.attr_flag("transB", true);
+  if (n.attr_flag("training_mode")) n.fail("training_mode is not supported");
+  if (type != 0 && type != 1) n.invalid(fmt::format("quant_type is {}", type));
+  if (k < 1 || rows < 1 || k > INT32_MAX || rows > INT32_MAX || block < 16 || block > (1 << 20)) {
+    n.invalid(fmt::format("K {}, N {}, block_size {}", k, rows, block));
+  }
+  const int64_t count = k * rows, blocks = (count + block - 1) / block;
+  const DType t = x->type.dtype, w = wide(t);
+  const auto flat = [&](Value* v, int64_t size, const char* what) {
+    if (!v->type.is_static() || v->type.num_elements().value() != size) {
+      n.invalid(fmt::format("{} is {}, wanted {} elements", what, v->type.str(), size));
+    }
+    return b.reshape(v, {Dim(size)});
+  };
+  // Two codes a byte, the first one in the high bits.
+  Value* bytes = flat(packed, (count + 1) / 2, "B");
+  Value* high = b.binary(Prim::ShrL, bytes, like(b, bytes, 4));
+  Value* low = b.binary(Prim::And, bytes, like(b, bytes, 15));
+  const Shape pair = {bytes->type.shape[0], Dim(1)};
+  Value* codes = b.concatenate({b.reshape(high, pair), b.reshape(low, pair)}, 1);
+  codes = cut_last(b, b.reshape(codes, {Dim((count + 1) / 2 * 2)}), Dim(count));
+  Value* table = b.constant(
+      Literal::from<float>(DType::F32, {16}, std::span<const float>(type == 0 ? kFp4 : kNf4)));
+  Value* v = b.convert(take(b, table, b.convert(codes, DType::I64), 0), w);
+  Value* scale = b.convert(flat(largest, blocks, "absmax"), w);
+  v = mul(b, v, spread_scale(n, scale, {Dim(count)}, 0, block, "absmax"));
+  v = b.reshape(v, {Dim(rows), Dim(k)});
+  n.need_rank(x, 1, 16, "A");
+  n.require_equal(x->type.shape.back(), Dim(transposed ? k : rows), "the last dimension of A");
+  Value* y = b.dot_general(b.convert(x, w), v, {}, {}, {x->type.rank() - 1}, {transposed ? 1 : 0});
   return {b.convert(y, t)};
 }
 
@@ -96,10 +138,10 @@ Outputs gather_block(NodeContext& n) {
   if (bytes && bits != 2 && bits != 4 && bits != 8) n.fail(fmt::format("{} bits", bits));
   double middle = 0;
   if (bytes) {
-    data = unpack(b, data, bits);
+    data = unpack_bits(b, data, bits);
     middle = static_cast<double>(1 << (bits - 1));
     if (zeros) {
-      zeros = cut_last(b, unpack(b, zeros, bits), scales->type.shape.back());
+      zeros = cut_last(b, unpack_bits(b, zeros, bits), scales->type.shape.back());
     }
   }
   if (axis == along) n.fail("gathering along the quantized axis is not supported");
@@ -121,6 +163,7 @@ Outputs gather_block(NodeContext& n) {
 }
 
 Outputs convert(NodeContext& n) {
+  if (n.op_type() == "MatMulBnb4") return matmul_bnb4(n);
   return n.op_type() == "MatMulNBits" ? matmul_nbits(n) : gather_block(n);
 }
 
@@ -128,10 +171,10 @@ Outputs convert(NodeContext& n) {
 
 extern const OnnxOp onnx_ms_block_quantized;
 const OnnxOp onnx_ms_block_quantized = {
-    .names = {{"MatMulNBits", {1}}, {"GatherBlockQuantized", {1}}},
+    .names = {{"MatMulNBits", {1}}, {"MatMulBnb4", {1}}, {"GatherBlockQuantized", {1}}},
     .domain = "com.microsoft",
     .summary = "Weights of 2, 4 or 8 bits in blocks.",
     .convert = convert,
-    .limits = "g_idx, prepacked weights, gathering along the quantized axis"};
+    .limits = "prepacked weights, gathering along the quantized axis"};
 
 }  // namespace tenfold::onnx

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "frontends/onnx/ops/ms_norm_util.h"
+#include "frontends/onnx/ops/quant_util.h"
 
 namespace tenfold::onnx {
 
@@ -38,30 +39,44 @@ Outputs skip(NodeContext& n, bool centre) {
   return {b.convert(r.y, t), r.mean ? Val(r.mean) : Val(), r.inv_std, b.convert(sum, t)};
 }
 
-Outputs embed(NodeContext& n) {
+// QEmbedLayerNormalization's tables and factors are 8-bit integers, with scales from input 8 on and
+// zero points from input 13 on, each for one of inputs 2 to 6.
+Outputs embed(NodeContext& n, bool quantized) {
   B& b = n.b;
   Value *ids = n.input(0), *segments = n.opt(1), *words = n.input(2), *places = n.input(3);
   Value *segment_table = n.opt(4), *gamma = n.input(5), *beta = n.input(6), *mask = n.opt(7);
-  Value* position = n.opt(8);
+  Value* position = quantized ? nullptr : n.opt(8);
   n.need_rank(ids, 2, 2, "input_ids");
   n.need_rank(words, 2, 2, "word_embedding");
   n.need_rank(places, 2, 2, "position_embedding");
   n.ignore_attr("mask_index_type");  // only for the type of the second output
-  const DType t = words->type.dtype, w = wide(t);
+  const DType t = quantized ? n.input(8)->type.dtype : words->type.dtype, w = wide(t);
   const Shape ids_shape = ids->type.shape;
-  const auto look = [&](Value* table, Value* at) {
-    return b.convert(take(b, table, wrap_indices(b, at, table->type.shape[0]), 0), w);
+  const auto number = [&](Value* v, int slot) {
+    if (!quantized) return b.convert(v, w);
+    const auto spread = [&](int from) {
+      Value* one = one_number(n, n.input(from + slot - 2), "a scale or zero point");
+      return b.full(b.convert(one, w), v->type.shape);
+    };
+    return mul(b, sub(b, b.convert(v, w), spread(13)), spread(8));
   };
-  Value* sum = look(words, ids);
+  const auto look = [&](Value* table, Value* at, int slot) {
+    return number(take(b, table, wrap_indices(b, at, table->type.shape[0]), 0), slot);
+  };
+  if (quantized) {
+    gamma = b.convert(number(gamma, 5), t);
+    beta = b.convert(number(beta, 6), t);
+  }
+  Value* sum = look(words, ids, 2);
   if (position) {
     n.need_rank(position, 2, 2, "position_ids");
     position = n.broadcast_to(position, ids_shape);
   } else {
     position = b.iota({DType::I64, ids_shape}, 1);
   }
-  sum = add(b, sum, look(places, position));
+  sum = add(b, sum, look(places, position, 3));
   if (!segment_table != !segments) n.invalid("segment_ids and segment_embedding go together");
-  if (segments) sum = add(b, sum, look(segment_table, segments));
+  if (segments) sum = add(b, sum, look(segment_table, segments, 4));
   const double epsilon = n.attr_f("epsilon", static_cast<double>(1e-12f));
   const auto r = layer_normalize(n, sum, gamma, beta, epsilon, 2, true);
   Value* count = b.splat({DType::I32, {ids_shape[0]}}, 0);
@@ -113,7 +128,8 @@ Outputs convert(NodeContext& n) {
   if (op == "SimplifiedLayerNormalization") return simplified(n);
   if (op == "SkipLayerNormalization") return skip(n, true);
   if (op == "SkipSimplifiedLayerNormalization") return skip(n, false);
-  if (op == "EmbedLayerNormalization") return embed(n);
+  if (op == "EmbedLayerNormalization") return embed(n, false);
+  if (op == "QEmbedLayerNormalization") return embed(n, true);
   return group_norm(n);
 }
 
@@ -124,6 +140,7 @@ const OnnxOp onnx_ms_layer_norm = {.names = {{"SimplifiedLayerNormalization", {1
                                              {"SkipLayerNormalization", {1}},
                                              {"SkipSimplifiedLayerNormalization", {1}},
                                              {"EmbedLayerNormalization", {1}},
+                                             {"QEmbedLayerNormalization", {1}},
                                              {"GroupNorm", {1}},
                                              {"SkipGroupNorm", {1}}},
                                    .domain = "com.microsoft",

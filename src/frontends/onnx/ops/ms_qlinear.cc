@@ -78,7 +78,22 @@ Outputs concat(NodeContext& n) {
   return {write(n, b.concatenate(parts, axis), 0, t)};
 }
 
+// MaxPool of integers with the channels last.
+Outputs nhwc_max_pool(NodeContext& n) {
+  B& b = n.b;
+  Value* x = n.input(0);
+  n.need_rank(x, 3, 16, "x");
+  const DType t = x->type.dtype;
+  if (t != DType::I8 && t != DType::U8) n.fail("onnx-unsupported-type", x->type.str());
+  x = channels_first(b, x);
+  const Window w =
+      read_window(n, Shape(x->type.shape.begin() + 2, x->type.shape.end()), {}, true, true);
+  Value* least = b.constant_i(t, t == DType::I8 ? -128 : 0);
+  return {channels_last(b, reduce_window(b, Prim::Max, x, least, w))};
+}
+
 Outputs convert(NodeContext& n) {
+  if (n.op_type() == "NhwcMaxPool") return nhwc_max_pool(n);
   B& b = n.b;
   const std::string& op = n.op_type();
   if (op == "QLinearConcat") return concat(n);
@@ -135,7 +150,8 @@ const OnnxOp onnx_ms_qlinear = {.names = {{"QLinearAdd", {1}},
                                           {"QLinearWhere", {1}},
                                           {"QLinearConcat", {1}},
                                           {"QLinearGlobalAveragePool", {1}},
-                                          {"QLinearAveragePool", {1}}},
+                                          {"QLinearAveragePool", {1}},
+                                          {"NhwcMaxPool", {1}}},
                                 .domain = "com.microsoft",
                                 .summary = "Ops on quantized tensors with numbers as scales.",
                                 .convert = convert,

@@ -126,4 +126,27 @@ Value* matrix_scale(NodeContext& n, Value* s, const Shape& shape, bool left,
   return n.broadcast_to(s, shape);
 }
 
+Value* unpack_bits(GraphBuilder& b, Value* x, int64_t bits) {
+  if (bits == 8) return x;
+  const int64_t per = 8 / bits;
+  Shape s = x->type.shape;
+  s.push_back(Dim(per));
+  const int64_t rank = x->type.rank();
+  Value* v = b.broadcast_in_dim(x, s, iota_list(rank));
+  Value* shift = b.broadcast_in_dim(
+      mul(b, b.iota({DType::U8, {Dim(per)}}, 0), static_cast<double>(bits)), s, {rank});
+  v = b.binary(Prim::And, b.binary(Prim::ShrL, v, shift),
+               b.full(b.constant_i(DType::U8, (1 << bits) - 1), s));
+  Shape flat = x->type.shape;
+  flat.back() = flat.back() * Dim(per);
+  return b.reshape(v, flat);
+}
+
+Value* cut_last(GraphBuilder& b, Value* x, const Dim& size) {
+  if (equal(x->type.shape.back(), size) == Truth::Yes) return x;
+  Shape limit = x->type.shape;
+  limit.back() = size;
+  return b.slice(x, Shape(limit.size(), Dim(0)), limit, std::vector<int64_t>(limit.size(), 1));
+}
+
 }  // namespace tenfold::onnx

@@ -24,5 +24,9 @@ Value* centered_i32(GraphBuilder& b, Value* x, Value* zero);
 // Zero points or scales of a matrix operand: one number, one per row of the left operand (rank 1:
 // [rows] of the second to last dimension) or per column of the right one, or of full rank.
 Value* matrix_scale(NodeContext& n, Value* s, const Shape& shape, bool left, std::string_view what);
+// Bytes [..., n] -> numbers of `bits` [..., n * 8 / bits], the low bits first.
+Value* unpack_bits(GraphBuilder& b, Value* x, int64_t bits);
+// The first `size` elements of the last dimension.
+Value* cut_last(GraphBuilder& b, Value* x, const Dim& size);
 
 }  // namespace tenfold::onnx

@@ -214,6 +214,17 @@ Outputs convert(NodeContext& n) {
     r.sizes = x->type.shape;
     for (size_t i = 0; i < k; ++i) (*r.sizes)[static_cast<size_t>(r.axes[i])] = v[i];
   }
+  if (n.opset() < 11 && r.mode == "nearest") {
+    // The text names no formula; the numbers of the standard's tests for opset 10 are those of the
+    // next element when an axis shrinks. Axes are independent.
+    Request shrink = r;
+    for (size_t i = 0; i < rank; ++i) {
+      double& s = (*r.scales)[i];
+      (s < 1 ? s : (*shrink.scales)[i]) = 1;
+    }
+    shrink.nearest = "ceil";
+    x = resize(n, x, shrink);
+  }
   return {resize(n, x, r)};
 }
 

@@ -26,23 +26,24 @@ struct Bounds {
   std::vector<std::optional<Dim>> entries;
 };
 
-// Entry k, wrapped and cut to [low, high].
+// Entry k, wrapped and cut to [low, high]; `high` where that is below `low`. Never below `least`.
 Dim bound(NodeContext& n, const Bounds& bounds, size_t k, const Dim& size, const Dim& low,
-          const Dim& high) {
+          const Dim& high, const Dim& least) {
   if (const auto& v = bounds.entries[k]) {
     if (const auto c = v->constant()) {
       if (*c >= kInfinite) return high;
-      if (*c <= -kInfinite) return low;
+      if (*c <= -kInfinite) return min(low, high);
     }
-    return min(max(wrapped(*v, size), low), high);
+    const Dim at = wrapped(*v, size);
+    return equal(at, high) == Truth::Yes ? high : min(max(at, low), high);
   }
   GraphBuilder& b = n.b;
   const auto i = static_cast<int64_t>(k);
   Value* v = b.reshape(b.slice(bounds.list, {Dim(i)}, {Dim(i + 1)}, {1}), {});
   v = wrap_indices(b, v, size);
   v = b.binary(Prim::Min, b.binary(Prim::Max, v, b.dim_scalar(low)), b.dim_scalar(high));
-  // Bound as a distance from `low`, which is never negative.
-  return n.runtime_dim(sub(b, v, b.dim_scalar(low)), "bound", 0, (high - low).max()) + low;
+  // Bound as a distance from `least`, which is never negative.
+  return n.runtime_dim(sub(b, v, b.dim_scalar(least)), "bound", 0, (high - least).max()) + least;
 }
 
 Outputs convert(NodeContext& n) {
@@ -83,14 +84,15 @@ Outputs convert(NodeContext& n) {
     const Dim size = x->type.shape[a];
     if (steps[k] == 0) n.invalid("a step is 0");
     if (steps[k] > 0) {
-      start[a] = bound(n, starts, k, size, Dim(0), size);
-      limit[a] = max(bound(n, ends, k, size, Dim(0), size), start[a]);
+      start[a] = bound(n, starts, k, size, Dim(0), size, Dim(0));
+      limit[a] = max(bound(n, ends, k, size, Dim(0), size, Dim(0)), start[a]);
       // A step beyond any size takes the first element.
       stride[a] = std::min(steps[k], kInfinite);
     } else {
-      // Elements end+1 ... start, then backwards.
-      const Dim last = bound(n, starts, k, size, Dim(-1), size - Dim(1));
-      const Dim before = bound(n, ends, k, size, Dim(-1), size - Dim(1));
+      // Elements end+1 ... start, then backwards. A start before the first element is the first (in
+      // NumPy it is none): the text cuts starts to [0, size - 1], and ends to [-1, size - 1].
+      const Dim last = bound(n, starts, k, size, Dim(0), size - Dim(1), Dim(-1));
+      const Dim before = bound(n, ends, k, size, Dim(-1), size - Dim(1), Dim(-1));
       start[a] = before + Dim(1);
       limit[a] = max(last + Dim(1), start[a]);
       reversed.push_back(axes[k]);
