@@ -90,7 +90,7 @@ Result<std::vector<Literal>> eval(EvalContext& ctx) {
     for (int64_t e = 0; e < width; ++e) {
       double y = 0;
       for (int64_t j = 0; j < keys; ++j) y += p[j] * v.as_f64((b * keys + j) * width + e);
-      out.set_f64(i * width + e, y / sum);
+      out.set_f64(i * width + e, keys == 0 ? 0 : y / sum);
     }
   }
   return ops::one(std::move(out));
@@ -234,8 +234,8 @@ Status emit(EmitContext& ctx) {
     b.for_("e", width, [&](const Expr& e) {
       lanes([&](const Expr& lane) {
         b.if_(loop::lt(first + lane, rows), [&] {
-          const Expr y =
-              o(Prim::Div, {loop::load(sum_of_values, {e, lane}), loop::load(total, {lane})});
+          Expr y = o(Prim::Div, {loop::load(sum_of_values, {e, lane}), loop::load(total, {lane})});
+          y = loop::select(loop::eq(keys, loop::int_const(0)), nothing, y);  // an empty sum
           ctx.store(0, at(first + lane, e), loop::cast(y, q.dtype));
         });
       });

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from onnx import helper
 
-from graphs import Graph, dump, error, reference, run
+from graphs import Graph, dump, error, evaluated, reference, run
 
 rng = np.random.default_rng(0)
 f32 = np.float32
@@ -143,3 +144,19 @@ def test_near_miss(kind, tmp_path):
     model = g.model(y)
     assert error(run(model, g.feed)[0], reference(model, g.feed)[0]) < 1e-5
     assert "dot4_" not in dump(model, tmp_path)[1]
+
+
+@pytest.mark.parametrize("to", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32])
+def test_conversions_saturate(to):
+    """On whole vectors and on what is left of them, against the evaluator."""
+    edges = [2.0**k for k in (7, 8, 15, 16, 24, 31, 32, 40)]
+    near = [np.nextafter(f32(e), f32(d)) for e in edges for d in (0, np.inf)]
+    x = np.array([0.0, -0.0, 0.5, -0.99, 1e30, np.inf, np.nan, *edges, *near], f32)
+    x = np.concatenate([x, -x, x + 1])
+    g = Graph(x=x)
+    model = g.model(g("Cast", "x", to=helper.np_dtype_to_tensor_dtype(np.dtype(to))))
+    got = run(model, g.feed)[0]
+    np.testing.assert_array_equal(got, evaluated(model, g.feed)[0])
+    i = np.iinfo(to)
+    finite = np.where(np.isnan(x), 0, np.clip(np.nan_to_num(x.astype(np.float64)), i.min, i.max))
+    np.testing.assert_array_equal(got, np.trunc(finite).astype(to))
