@@ -22,27 +22,16 @@ std::vector<std::string> pipeline(int opt_level) {
                       });
   }
   if (opt_level >= 2) {
-    p.insert(p.end(), {
-                          "fuse_normalizations",
-                          "eliminate_dead_code",
-                          "fuse_attention",
-                          "narrow_contractions",
-                          "fold_affine",
-                          "channels_last",
-                          "fold_constants",
-                          "simplify_views",
-                          "sink_transposes",
-                          "simplify_views",
-                          "sink_transposes",
-                          "simplify_views",
-                          "sink_reshapes",
-                          "simplify_views",
-                          "eliminate_dead_code",
-                          "pad_convolutions",
-                          "fold_constants",
-                          "share_common_subexpressions",
-                          "narrow_weights",
-                      });
+    p.insert(p.end(),
+             {
+                 "fuse_normalizations", "eliminate_dead_code", "fuse_attention",
+                 "narrow_contractions", "fold_affine",         "channels_last",
+                 "fold_constants",      "simplify_views",      "sink_transposes",
+                 "simplify_views",      "sink_transposes",     "simplify_views",
+                 "sink_reshapes",       "simplify_views",      "eliminate_dead_code",
+                 "pad_convolutions",    "fold_constants",      "share_common_subexpressions",
+                 "narrow_weights",
+             });
   }
   p.push_back("eliminate_dead_code");
   return p;

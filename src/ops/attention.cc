@@ -1,7 +1,7 @@
-// tenfold.attention: softmax(scale q k^T) v in one pass over the keys. The scores of a block of keys
-// are all that exists of the queries x keys matrix; a running maximum and sum rescale what was added
-// before (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et al.,
-// "FlashAttention", 2022).
+// tenfold.attention: softmax(scale q k^T) v in one pass over the keys. The scores of a block of
+// keys are all that exists of the queries x keys matrix; a running maximum and sum rescale what was
+// added before (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et
+// al., "FlashAttention", 2022).
 #include <algorithm>
 #include <cmath>
 
@@ -117,8 +117,9 @@ Status emit(EmitContext& ctx) {
   };
   // A block of accumulators: `n` rows of lanes.
   const auto block = [&](const char* name, int64_t n, const std::function<void(Expr, Expr)>& f) {
-    b.for_(name, loop::int_const(n), [&](Expr x) { lanes([&](Expr lane) { f(x, lane); }); },
-           LoopKind::Unrolled);
+    b.for_(
+        name, loop::int_const(n), [&](Expr x) { lanes([&](Expr lane) { f(x, lane); }); },
+        LoopKind::Unrolled);
   };
   std::vector<Expr> outer = ops::dims_of(ctx, Shape(q.shape.begin(), q.shape.end() - 2));
   outer.push_back(n_blocks(rows, kLanes));
@@ -158,7 +159,8 @@ Status emit(EmitContext& ctx) {
     b.for_("j", n_blocks(keys, kKeys), [&](const Expr& j) {
       const Expr from = j * kKeys;
       b.for_("c", loop::int_const(kKeys / kRegisters), [&](const Expr& c) {
-        const Buffer acc = b.alloc("acc", t, {loop::int_const(kRegisters), loop::int_const(kLanes)});
+        const Buffer acc =
+            b.alloc("acc", t, {loop::int_const(kRegisters), loop::int_const(kLanes)});
         const auto key = [&](const Expr& x) { return from + c * kRegisters + x; };
         block("x", kRegisters, [&](Expr x, Expr lane) { b.store(acc, {x, lane}, nothing); });
         b.for_("d", depth, [&](const Expr& d) {
@@ -171,8 +173,7 @@ Status emit(EmitContext& ctx) {
         });
         block("x", kRegisters, [&](Expr x, Expr lane) {
           Expr s = loop::load(acc, {x, lane});
-          if (op.f64("scale") != 1)
-            s = o(Prim::Mul, {s, loop::float_const(op.f64("scale"), t)});
+          if (op.f64("scale") != 1) s = o(Prim::Mul, {s, loop::float_const(op.f64("scale"), t)});
           const Index there = at(row_of(lane), loop::imin(key(x), keys - 1));
           if (bias >= 0) s = o(Prim::Add, {s, loop::cast(ctx.operand(bias, there), t)});
           if (mask >= 0)
@@ -210,12 +211,13 @@ Status emit(EmitContext& ctx) {
         });
       });
       b.for_("e", n_blocks(width, kRegisters), [&](const Expr& e) {
-        const Buffer acc = b.alloc("acc", t, {loop::int_const(kRegisters), loop::int_const(kLanes)});
+        const Buffer acc =
+            b.alloc("acc", t, {loop::int_const(kRegisters), loop::int_const(kLanes)});
         const auto column = [&](const Expr& x) { return e * kRegisters + x; };
         block("x", kRegisters, [&](Expr x, Expr lane) {
           b.store(acc, {x, lane},
-                  o(Prim::Mul, {loop::load(sum_of_values, {column(x), lane}),
-                                loop::load(before, {lane})}));
+                  o(Prim::Mul,
+                    {loop::load(sum_of_values, {column(x), lane}), loop::load(before, {lane})}));
         });
         b.for_("c", loop::imin(loop::int_const(kKeys), keys - from), [&](const Expr& c) {
           block("x", kRegisters, [&](Expr x, Expr lane) {
@@ -252,12 +254,14 @@ const OpDef op_attention = {
     .summary = "softmax(scale q k^T + bias) v, without the matrix of scores in memory.",
     .doc =
         "Operands: q [batch..., queries, depth], k [batch..., keys, depth], v [batch..., keys, "
-        "width]; then optionally a bias and a mask (boolean), both [batch..., queries, keys]. Where "
+        "width]; then optionally a bias and a mask (boolean), both [batch..., queries, keys]. "
+        "Where "
         "the mask is false the score is `masked`. Computed in f32 (f64 for f64).",
     .kind = OpKind::Opaque,
     .min_operands = 3,
     .max_operands = 5,
-    .attrs = {{"scale", AttrKind::F64}, {"masked", AttrKind::F64, true, "the score of unseen keys"}},
+    .attrs = {{"scale", AttrKind::F64},
+              {"masked", AttrKind::F64, true, "the score of unseen keys"}},
     .infer = infer,
     .eval = eval,
     .emit = emit,

@@ -70,7 +70,8 @@ void Common::add_compile_options(CLI::App* app) {
   app->add_option("--stop-after", stop_after, "End the graph passes after this one");
   app->add_option("--disable-pass", disabled, "Leave a graph pass out; may be repeated")
       ->allow_extra_args(false);
-  app->add_option("--precision", precision, "Storage of f32 weights of products; the arithmetic stays f32")
+  app->add_option("--precision", precision,
+                  "Storage of f32 weights of products; the arithmetic stays f32")
       ->check(CLI::IsMember({"f32", "f16-weights", "bf16-weights"}))
       ->capture_default_str();
   app->add_flag("--time-passes", time_passes, "Say on standard error how long each pass took");

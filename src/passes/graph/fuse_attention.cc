@@ -2,8 +2,9 @@
 //
 //   p = softmax(mask ? scale (q . k) + bias : masked)        y = p . v
 //
-// Scale, bias and mask may be missing, the scale may be a division, keys and values may be transposed
-// or repeated for groups of heads (views). Scores that something else reads stay as they are.
+// Scale, bias and mask may be missing, the scale may be a division, keys and values may be
+// transposed or repeated for groups of heads (views). Scores that something else reads stay as they
+// are.
 #include <cmath>
 
 #include "passes/rewrite.h"
@@ -14,8 +15,8 @@ namespace {
 // Fewer queries than this leave most lanes of a block empty: a product of its own is quicker.
 constexpr int64_t kFewQueries = 8;
 
-// `dot` multiplies over batch dimensions 0..r-3 in order, summing one dimension of each operand; the
-// other of rhs.
+// `dot` multiplies over batch dimensions 0..r-3 in order, summing one dimension of each operand;
+// the other of rhs.
 struct Product {
   Value *lhs = nullptr, *rhs = nullptr;
   int64_t summed = 0;  // dimension of rhs
@@ -95,11 +96,13 @@ bool rewrite(Module& m, Op* op) {
 
   GraphBuilder b = builder_at(m, op);
   for (const Op* part : {s->def(), soft}) merge_origins(b.origins, part->origins);
-  std::vector<Value*> operands = {first->lhs, with_last(b, first->rhs, first->summed),
-                                  with_last(b, second->rhs, second->summed == r - 2 ? r - 1 : r - 2)};
+  std::vector<Value*> operands = {
+      first->lhs, with_last(b, first->rhs, first->summed),
+      with_last(b, second->rhs, second->summed == r - 2 ? r - 1 : r - 2)};
   if (bias) operands.push_back(bias);
   if (mask) operands.push_back(mask);
-  Op* attention = b.create("tenfold.attention", operands, {{"scale", Attr{scale}}, {"masked", Attr{masked}}});
+  Op* attention =
+      b.create("tenfold.attention", operands, {{"scale", Attr{scale}}, {"masked", Attr{masked}}});
   if (!b.errors.empty()) return false;
   attention->result()->name = op->result()->name;
   op->result()->replace_all_uses_with(attention->result());
@@ -116,7 +119,8 @@ Result<bool> run(Module& m, PassContext&) {
   // Last first: a product that goes takes the one before it along.
   std::vector<Op*> seconds;
   for (Op* op : work)
-    if (op->operand(0)->def() && op->operand(0)->def()->is("tenfold.softmax")) seconds.push_back(op);
+    if (op->operand(0)->def() && op->operand(0)->def()->is("tenfold.softmax"))
+      seconds.push_back(op);
   for (Op* op : seconds) changed |= rewrite(m, op);
   return changed;
 }

@@ -112,7 +112,8 @@ class Rows {
 
 // x when v is x * x or pow(x, 2).
 Value* squared(Value* v) {
-  if (Op* mul = prim_of(v, Prim::Mul)) return mul->operand(0) == mul->operand(1) ? mul->operand() : nullptr;
+  if (Op* mul = prim_of(v, Prim::Mul))
+    return mul->operand(0) == mul->operand(1) ? mul->operand() : nullptr;
   Op* pow = prim_of(v, Prim::Pow);
   return pow && splat_of(pow->operand(1)) == 2.0 ? pow->operand() : nullptr;
 }
@@ -159,8 +160,8 @@ std::optional<Root> root_of(const Rows& rows, Value* v, bool reciprocal) {
   return std::nullopt;
 }
 
-// `v` when it is spread along the dimensions before `axis` only, and so has one value for each place
-// in a row.
+// `v` when it is spread along the dimensions before `axis` only, and so has one value for each
+// place in a row.
 Value* along_row(const Value* v, int64_t axis) {
   Op* b = def_of(v, "stablehlo.broadcast_in_dim");
   if (!b) return nullptr;

@@ -28,7 +28,8 @@ Result<bool> run(Module& m, PassContext& context) {
       const Literal* l = constant_of(w);
       if (!l || l->dtype() != DType::F32 || l->size() < kFew) continue;
       if (!fits(*l, t)) {
-        context.remarks.push_back(op->loc.text + ": weights stay f32, they exceed the range of f16");
+        context.remarks.push_back(op->loc.text +
+                                  ": weights stay f32, they exceed the range of f16");
         continue;
       }
       GraphBuilder b = builder_at(m, w->def());
