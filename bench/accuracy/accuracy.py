@@ -139,13 +139,26 @@ def edge_rows():
                   milliseconds, impossible)
 
 
+def all_rows(tenfold, chips):
+    printed = subprocess.run([tenfold, "targets", "--chip", chips.get("v6e", "v6e")],
+                             capture_output=True, text=True, check=True).stdout
+    host_us = json.loads(printed)["host_latency_us"]["value"]
+    return [*v1_rows(), *edge_rows(), *v6e_rows(host_us), *ironwood_rows()]
+
+
 # (table, class): (largest median, largest 90th percentile, largest of all) in per cent or points.
 THRESHOLDS = {
     ("TPU v1", "MLP"): (None, None, 8),
     ("TPU v1", "MLP, TOPS"): (None, None, 15),
     ("TPU v1", "LSTM and CNN, reconstructed"): (None, None, 15),
     ("Edge TPU", "inference"): (20, None, 50),
+    ("TPU v6e", "matmul"): (10, None, None),
+    ("TPU v6e", "matmul, host-timed"): (10, 30, None),
+    ("TPU v6e", "HBM stream"): (None, None, 5),
 }
+
+
+LIMIT_SECONDS = 100
 
 
 def simulate(tenfold, chips, row):
@@ -155,8 +168,12 @@ def simulate(tenfold, chips, row):
             path = pathlib.Path(folder) / "model.mlir"
             path.write_text(text)
             target = "tpu:" + chips.get(row.chip, row.chip)
-            run = subprocess.run([tenfold, "simulate", str(path), "--target", target, "--timing-only",
-                                  "--mode", "tile", "--json"], capture_output=True, text=True)
+            try:
+                run = subprocess.run([tenfold, "simulate", str(path), "--target", target,
+                                      "--timing-only", "--mode", "tile", "--no-advice", "--json"],
+                                     capture_output=True, text=True, timeout=LIMIT_SECONDS)
+            except subprocess.TimeoutExpired:
+                raise RuntimeError(f"gave no answer within {LIMIT_SECONDS} s") from None
             if run.returncode != 0:
                 raise RuntimeError(run.stderr.strip().splitlines()[-1] if run.stderr else
                                    f"exit code {run.returncode}")
@@ -300,10 +317,7 @@ def main():
     args = parser.parse_args()
     chips = dict(c.split("=", 1) for c in args.chip)
 
-    printed = json.loads(subprocess.run([args.tenfold, "targets", "--chip", chips.get("v6e", "v6e")],
-                                        capture_output=True, text=True, check=True).stdout)
-    host_us = printed["host_latency_us"]["value"]
-    rows = [*v1_rows(), *edge_rows(), *v6e_rows(host_us), *ironwood_rows()]
+    rows = all_rows(args.tenfold, chips)
     rows = [r for r in rows if re.search(args.only, f"{r.table} {r.group} {r.name}")]
     predict(args.tenfold, chips, rows, args.jobs)
     text = page(rows)

@@ -11,10 +11,16 @@ BF16 = "bf16"
 
 
 def matmuls(m, k, n, count):
-    """`count` products, each with weights of its own, which the silicon streamed."""
+    """`count` products, each with weights of its own, which the silicon streamed. One feeds the next
+    where shapes allow it, so that what fits stays on the chip."""
     g = Graph()
     x = g.arg((m, k), BF16)
-    return g.text([g.dot(x, g.arg((k, n), BF16), ((1,), (0,))) for _ in range(count)])
+    weights = [g.arg((k, n), BF16) for _ in range(count)]
+    if k != n:
+        return g.text([g.dot(x, w, ((1,), (0,))) for w in weights])
+    for w in weights:
+        x = g.dot(x, w, ((1,), (0,)))
+    return g.text([x])
 
 
 def chain(op, n, trips):
@@ -85,12 +91,12 @@ def rms_norm(g, x, weight):
 
 
 def rotate(g, x, cos, sin):
-    """x [b, s, heads, d]; cos, sin [s, d]."""
+    """x [b, heads, s, d]; cos, sin [s, d]."""
     half = x.shape[3] // 2
     a = g.slice(x, [0] * 4, [*x.shape[:3], half])
     b = g.slice(x, [0, 0, 0, half], x.shape)
     turned = g.concatenate([g.unary("negate", b), a], 3)
-    c, s = (g.broadcast(t, x.shape, [1, 3]) for t in (cos, sin))
+    c, s = (g.broadcast(t, x.shape, [2, 3]) for t in (cos, sin))
     return g.binary("add", g.binary("multiply", x, c), g.binary("multiply", turned, s))
 
 
@@ -113,22 +119,19 @@ def qwen3(tokens, batch, context=0):
     caches = []
     for _ in range(LAYERS):
         h = rms_norm(g, x, g.arg((HIDDEN,), BF16))
-        q = g.reshape(linear(g, h, HEADS * HEAD), (batch, tokens, HEADS, HEAD))
-        k = g.reshape(linear(g, h, KV_HEADS * HEAD), (batch, tokens, KV_HEADS, HEAD))
-        v = g.reshape(linear(g, h, KV_HEADS * HEAD), (batch, tokens, KV_HEADS, HEAD))
+        q, k, v = (g.transpose(g.reshape(linear(g, h, n * HEAD), (batch, tokens, n, HEAD)),
+                               (0, 2, 1, 3)) for n in (HEADS, KV_HEADS, KV_HEADS))
         q = rotate(g, rms_norm(g, q, g.arg((HEAD,), BF16)), cos, sin)
         k = rotate(g, rms_norm(g, k, g.arg((HEAD,), BF16)), cos, sin)
         caches += [k, v]
         # Four query heads share a key-value head: they become rows of one product.
         group = HEADS // KV_HEADS
-        q = g.reshape(q, (batch, tokens, KV_HEADS, group, HEAD))
-        q = g.reshape(g.transpose(q, (0, 2, 3, 1, 4)), (batch, KV_HEADS, group * tokens, HEAD))
+        q = g.reshape(q, (batch, KV_HEADS, group * tokens, HEAD))
+        keys, values = k, v
         if context:
             keys, values = (g.arg((batch, KV_HEADS, context, HEAD), BF16) for _ in range(2))
-        else:
-            keys, values = (g.transpose(t, (0, 2, 1, 3)) for t in (k, v))
         a = attention(g, q, keys, values)
-        a = g.transpose(g.reshape(a, (batch, KV_HEADS, group, tokens, HEAD)), (0, 3, 1, 2, 4))
+        a = g.transpose(g.reshape(a, (batch, HEADS, tokens, HEAD)), (0, 2, 1, 3))
         a = g.reshape(a, (batch, tokens, HEADS * HEAD))
         x = g.binary("add", x, linear(g, a, HIDDEN))
         h = rms_norm(g, x, g.arg((HIDDEN,), BF16))

@@ -234,7 +234,10 @@ void account(Simulation& s, const tpu::ChipProgram& p, const tpu::Report& r,
     }
     s.nodes.push_back(std::move(n));
   }
-  for (const auto& k : p.kernels) s.code_report += to_text(k);
+  for (size_t k = 0; k < p.kernels.size(); ++k) {
+    if (k < p.kernel_text.size()) s.code_report += p.kernel_text[k];
+    s.code_report += to_text(p.kernels[k]);
+  }
 }
 
 // The matrix family has a machine of its own: fewer units, no vector memory to plan.
@@ -329,6 +332,7 @@ Result<Simulation> simulate_module(const Module& m, const tpu::Chip& chip,
   const auto start = std::chrono::steady_clock::now();
   tpu::TpuOptions to;
   to.precision = precision_of(options.precision);
+  to.text = options.code;
   TF_ASSIGN(tpu::ChipProgram p, tpu::compile_chip(m, chip, to));
   s.compile_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -348,6 +352,7 @@ Result<Simulation> simulate_module(const Module& m, const tpu::Chip& chip,
       host.bind(v, inputs[i]);
       host.values[v] = inputs[i];
     }
+    for (const auto& [v, l] : p.known) host.values[v] = l;
     for (const auto* list : {&p.inputs, &p.constants})
       for (const tpu::HbmTensor& t : *list) {
         const Literal* l = host.find(t.value);

@@ -18,6 +18,7 @@ struct SimulateOptions {
   bool tile_clock = true;          // timing_only: loops in steady state are multiplied out
   uint64_t seed = 0;               // of random inputs
   bool advice = true;              // simulate changes that might pay
+  bool code = false;               // kernel code and its loops as text, in code_report
 };
 
 struct Simulation {

@@ -27,6 +27,7 @@ Chip test_chip() {
   c.mxu_latency = 100;
   c.mxu_weight_latency = 8;
   c.mxu_weight_sets = 2;
+  c.mxu_shared_input = false;
   c.mxu_result_rows = 256;  // 32 registers
   c.mxu_input_queue = 4;
   c.mxu_pop_latency = 4;
@@ -145,6 +146,10 @@ TEST(Machine, a_second_set_of_weights_shifts_in_behind_the_rows) {
   chip.mxu_result_rows = 1024;
   EXPECT_EQ(timed(chip, program(s)).total.cycles, 465u);
   chip.mxu_weight_sets = 1;
+  EXPECT_EQ(timed(chip, program(s)).total.cycles, 544u);
+  // By one path for both the next weights wait for the rows as well.
+  chip.mxu_weight_sets = 2;
+  chip.mxu_shared_input = true;
   EXPECT_EQ(timed(chip, program(s)).total.cycles, 544u);
 }
 
@@ -487,6 +492,12 @@ TEST(MachineErrors, say_what_where_and_what_to_do) {
   EXPECT_THAT(text("vld v1, 300000, 0\nhalt\n"), HasSubstr("VMEM row 300007, wanted 0 to 262143"));
   EXPECT_THAT(text(".shape hbm vmem 8\nnop\ndma 400, 0, 0, 0\nwait 0, 1\nhalt\n"),
               HasSubstr("bundle 1: the copy reads HBM rows 400 to 407, which no one bound region"));
+  // Copies are held to the memories in runs without values as well.
+  RunOptions quick;
+  quick.values = false;
+  EXPECT_THAT(text(".shape hbm vmem 8\nsmov s1, 262140\ndma 0, s1, 0, 0\nhalt\n", quick),
+              HasSubstr("the copy touches vmem rows 262140 to 262147; test has 262144 there"));
+  EXPECT_THAT(text(".shape hbm cmem 8\ndma 0, 0, 0, 0\nhalt\n"), HasSubstr("test has 0 there"));
   EXPECT_THAT(
       text(".shape hbm vmem 8\ndma 0, 0, 0, 0\nvld v1, 0, 0\nwait 0, 1\nhalt\n"),
       HasSubstr("VMEM rows 0 to 7 is read while the copy of bundle 0 brings it; wait for its "

@@ -137,7 +137,6 @@ void print_report(const Simulation& s) {
 }
 
 Result<int> run(Simulate c) {
-  if (c.common.target == "cpu") c.common.target = "tpu:v5e";
   SimulateOptions o;
   o.compile = c.common.session_options().compile;
   o.precision = c.precision;
@@ -145,6 +144,7 @@ Result<int> run(Simulate c) {
   o.tile_clock = c.mode != "bundle";
   o.seed = c.common.seed;
   o.advice = !c.no_advice;
+  o.code = c.code;
   if (c.mode == "tile" && !c.timing_only)
     return Error{"sim-mode",
                  "the tile clock computes no values; add --timing-only, or take --mode bundle",
@@ -188,11 +188,12 @@ Result<int> run(Simulate c) {
 
 void add_simulate(CLI::App& program, Action& action) {
   auto c = std::make_shared<Simulate>();
+  c->common.target = "tpu:v5e";
   CLI::App* sub = program.add_subcommand("simulate", "Run and time a model on a simulated chip");
   sub->add_option("MODEL", c->model, "ONNX or StableHLO file")->required();
   sub->add_option("--target", c->common.target,
                   "tpu:v1 ... tpu:7x, tpu:edge, or tpu:FILE with a chip file")
-      ->default_val("tpu:v5e");
+      ->capture_default_str();
   sub->add_flag("--timing-only", c->timing_only, "Cycles alone: no values, no inputs needed");
   sub->add_option("--mode", c->mode,
                   "bundle: every bundle is stepped; tile: loops in steady state are multiplied out")

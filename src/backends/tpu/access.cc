@@ -99,7 +99,8 @@ Address Vectorizer::Impl::address(const Place& p, const std::vector<Expr>& index
     }
   }
   if (guard_depth) {
-    a.outer = clamp(a.outer, p.layout.outer - 1);
+    // With sublanes in it only the sum of both is inside: the margins of VMEM take the rest.
+    if (!a.outer_step) a.outer = clamp(a.outer, p.layout.outer - 1);
     if (!a.row.ks && !a.row.kl) a.row.base = clamp(a.row.base, p.layout.rows - 1);
     if (!a.col.kl && !a.col.ks) a.col.base = clamp(a.col.base, p.layout.cols - 1);
   }
@@ -622,10 +623,12 @@ Val Vectorizer::Impl::load_scratch(const Scratch& s, const std::vector<Expr>& in
   for (size_t d = 0; d + 1 < index.size(); ++d) flat = flat * s.dims[d] + scalar(index[d]);
   const Coord c = coord(index.back(), 0);
   if (refusal || x.refused()) return r;
-  const Sx q = floor_div(b, c.base, kLanes), off = floor_mod(b, c.base, kLanes);
+  const Sx q = s.by_lane ? c.base : floor_div(b, c.base, kLanes);
+  const Sx off = s.by_lane ? Sx(0) : floor_mod(b, c.base, kLanes);
   const bool whole = off.is_const() && off.c == 0;
-  if (c.ks || c.kl > 1 || c.kl < 0 || (c.kl && !whole)) {
-    refuse("a workspace is read out of step", lane, Role::Lane);
+  if (c.ks || c.kl > 1 || c.kl < 0 || (c.kl && (!whole || s.by_lane))) {
+    refuse("a workspace is read out of step", c.ks ? sublane : lane,
+           c.ks ? Role::Sublane : Role::Lane);
     return r;
   }
   const size_t n = s.by_unit ? units : 1;
@@ -634,7 +637,7 @@ Val Vectorizer::Impl::load_scratch(const Scratch& s, const std::vector<Expr>& in
         Sx(s.row) +
         ((flat * s.col_tiles + q) * static_cast<int64_t>(n) + static_cast<int64_t>(u)) * kTileRows;
     Vector v = b.load(scratch_region, to_arg(b, row));
-    if (!c.kl) v = b.vec(Op::XBcastLane, v, to_arg(b, off));
+    if (!c.kl && !s.by_lane) v = b.vec(Op::XBcastLane, v, to_arg(b, off));
     r.v.push_back(v);
   }
   if (s.dtype == DType::Bool) {
@@ -653,9 +656,12 @@ void Vectorizer::Impl::store_scratch(const Scratch& s, const std::vector<Expr>& 
   for (size_t d = 0; d + 1 < index.size(); ++d) flat = flat * s.dims[d] + scalar(index[d]);
   const Coord c = coord(index.back(), 0);
   if (refusal || x.refused()) return;
-  const Sx q = floor_div(b, c.base, kLanes), off = floor_mod(b, c.base, kLanes);
+  const Sx q = s.by_lane ? c.base : floor_div(b, c.base, kLanes);
+  const Sx off = s.by_lane ? Sx(0) : floor_mod(b, c.base, kLanes);
   const bool whole = off.is_const() && off.c == 0;
-  if (c.ks || c.kl > 1 || c.kl < 0 || (c.kl && !whole) || (sublane && !s.by_unit))
+  if (c.ks || (sublane && !s.by_unit))
+    return refuse("a workspace is written out of step", sublane, Role::Sublane);
+  if (c.kl > 1 || c.kl < 0 || (c.kl && (!whole || s.by_lane)))
     return refuse("a workspace is written out of step", lane, Role::Lane);
   const size_t n = s.by_unit ? units : 1;
   for (size_t u = 0; u < n; ++u) {
@@ -663,7 +669,8 @@ void Vectorizer::Impl::store_scratch(const Scratch& s, const std::vector<Expr>& 
         Sx(s.row) +
         ((flat * s.col_tiles + q) * static_cast<int64_t>(n) + static_cast<int64_t>(u)) * kTileRows;
     std::optional<Mask> m;
-    if (!c.kl) m = all_of(x.lanes_below(off + 1), b.msk(Op::MNot, x.lanes_below(off)));
+    if (!c.kl && !s.by_lane)
+      m = all_of(x.lanes_below(off + 1), b.msk(Op::MNot, x.lanes_below(off)));
     if (!conditions.empty()) m = both(m, conditions[conditions.size() == 1 ? 0 : u]);
     if (m)
       b.store_mask(scratch_region, to_arg(b, row), x.vec(v, u), *m);

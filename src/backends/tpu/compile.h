@@ -24,6 +24,7 @@ namespace tenfold::tpu {
 struct TpuOptions {
   Precision precision = Precision::Bf16;
   bool fuse = true;
+  bool text = false;  // keep the kernel code as text, to read
 };
 
 // A tensor in HBM.
@@ -57,10 +58,12 @@ struct ChipProgram {
   Program program;
   std::vector<HostWork> host;  // as program.host_steps
   std::vector<NodeInfo> nodes;
-  std::vector<HbmTensor> inputs, constants, outputs;  // those the chip touches
-  std::vector<code::CompileReport> kernels;           // as program.kernels
-  int64_t hbm_bytes = 0;                              // peak
-  int64_t onchip_bytes = 0;                           // peak of VMEM as planned
+  std::vector<HbmTensor> inputs, constants, outputs;    // those the chip touches
+  std::vector<std::pair<const Value*, Literal>> known;  // found while compiling: counters of loops
+  std::vector<code::CompileReport> kernels;             // as program.kernels
+  int64_t hbm_bytes = 0;                                // peak
+  int64_t onchip_bytes = 0;                             // peak of VMEM as planned
+  std::vector<std::string> kernel_text;                 // with options.text
   std::vector<std::string> memory_plan;  // the largest things at the peak, for messages
 };
 

@@ -174,8 +174,10 @@ std::optional<Contraction> find_contraction(const loop::Kernel& kernel) {
     }
     // The loops of a reuse must not hide inside a batch loop's data: their order is free, as all
     // are independent.
-    for (const Stmt* l : outer)
-      if (!l->independent && l->loop_kind != loop::LoopKind::Parallel) return std::nullopt;
+    for (const Stmt* l : outer) {
+      const auto folds = folds_of(*l);
+      if (!folds || !folds->empty()) return std::nullopt;
+    }
     c.m = m;
     c.n = n;
     c.k = k;

@@ -52,7 +52,8 @@ struct Cell {
 struct Scratch {
   std::vector<int64_t> dims;
   DType dtype = DType::F32;
-  bool by_unit = false;  // one copy a unit of sublanes
+  bool by_unit = false;  // made inside the sublane loop: a copy for each sublane
+  bool by_lane = false;  // made inside the lane loop: a copy for each lane
   int64_t row = 0;       // in the scratch region
   int64_t col_tiles = 1;
 };

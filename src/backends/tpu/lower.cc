@@ -38,7 +38,9 @@ void for_each_access(const loop::Body& body, F&& f) {
 }
 
 bool independent(const Stmt& s) {
-  return s.kind == Stmt::Kind::For && (s.independent || s.loop_kind == loop::LoopKind::Parallel);
+  if (s.kind != Stmt::Kind::For) return false;
+  const auto folds = folds_of(s);
+  return folds && folds->empty();
 }
 
 std::vector<const Stmt*> outer_loops(const loop::Kernel& k) {
@@ -143,6 +145,43 @@ void collapse(Nest& n) {
   loop::Body top;
   top.push_back(loop_of(r, rows, std::move(middle)));
   n.kernel.body = std::move(top);
+  n.elementwise = true;
+}
+
+// Buffers of the values that the context wants as columns: [.., n] becomes [.., n, 1].
+void make_columns(Nest& n, const LowerContext& context) {
+  std::unordered_map<const loop::BufferDef*, loop::Buffer> fresh;
+  for (Param& p : n.params) {
+    if (!context.as_column(p.value)) continue;
+    auto d = std::make_shared<loop::BufferDef>(*p.buffer);
+    d->shape.push_back(loop::int_const(1));
+    fresh[p.buffer.get()] = d;
+    p.buffer = d;
+    std::vector<int64_t> dims = p.layout.dims;
+    dims.push_back(1);
+    p.layout = layout_of(p.layout.dtype, dims);
+  }
+  if (fresh.empty()) return;
+  for (auto& b : n.kernel.params)
+    if (auto it = fresh.find(b.get()); it != fresh.end()) b = it->second;
+  loop::for_each_stmt(n.kernel.body, [&](const Stmt& c) {
+    Stmt& s = const_cast<Stmt&>(c);
+    loop::for_each_expr(s, [&](const Expr& e) {
+      const_cast<Expr&>(e) = loop::transform(e, [&](const Expr& x) {
+        if (x->kind != ExprNode::Kind::Load) return x;
+        auto it = fresh.find(x->buffer.get());
+        if (it == fresh.end()) return x;
+        std::vector<Expr> index = x->args;
+        index.push_back(loop::int_const(0));
+        return loop::load(it->second, index);
+      });
+    });
+    if (s.kind != Stmt::Kind::Store) return;
+    auto it = fresh.find(s.buffer.get());
+    if (it == fresh.end()) return;
+    s.buffer = it->second;
+    s.index.push_back(loop::int_const(0));
+  });
 }
 
 // Which loop alone indexes each dimension, in every access.
@@ -218,6 +257,26 @@ std::optional<Refusal> try_emit(Nest& n, const Chip& chip) {
 
 }  // namespace
 
+bool make_scalar(Nest& n, const loop::VarDef* v, const Chip& chip) {
+  if (n.roles.role(v) == Role::Scalar) return true;
+  if (n.contraction) return false;
+  const Roles before = n.roles;
+  const int64_t step_rows = n.step_rows, scratch = n.scratch_rows;
+  Forbidden forbidden = {{v, Role::Sublane}, {v, Role::Lane}};
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    n.roles = choose_roles(n.kernel, forbidden);
+    n.step_rows = step_rows_of(n.kernel, n.roles);
+    n.scratch_rows = 0;
+    const std::optional<Refusal> r = try_emit(n, chip);
+    if (!r && n.roles.role(v) == Role::Scalar) return true;
+    if (!r || !r->var || !forbidden.insert({r->var, r->role}).second) break;
+  }
+  n.roles = before;
+  n.step_rows = step_rows;
+  n.scratch_rows = scratch;
+  return false;
+}
+
 std::variant<Nest, NotLowered> lower_group(const Group& g, const std::string& name,
                                            const LowerContext& context) {
   const tenfold::Op& root = *g.root;
@@ -252,6 +311,7 @@ std::variant<Nest, NotLowered> lower_group(const Group& g, const std::string& na
     p.layout = layout_of(v->type.dtype, dims, dims.size() == 1);
     n.params.push_back(std::move(p));
   }
+  if (context.as_column) make_columns(n, context);
   n.contraction = find_contraction(n.kernel);
   if (n.contraction && n.contraction->type == DType::I8 && context.chip->mxu_int8_rate <= 0)
     n.contraction.reset();
@@ -269,7 +329,7 @@ std::variant<Nest, NotLowered> lower_group(const Group& g, const std::string& na
     }
     n.contraction.reset();
   } else {
-    collapse(n);
+    if (context.collapse) collapse(n);
   }
   find_steps(n);
   Forbidden forbidden;

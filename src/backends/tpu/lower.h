@@ -3,6 +3,7 @@
 // so that what the chip cannot do is known when the graph is planned.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +38,8 @@ struct Param {
   std::vector<const loop::VarDef*> steps_with;
 };
 
+struct Chain;  // chain.h
+
 struct Nest {
   std::string name;
   Group group;
@@ -49,11 +52,18 @@ struct Nest {
   int64_t scratch_rows = 0;  // of workspaces and partial sums, on the whole nest
   int pieces = 1;            // bf16 numbers an f32 factor of a contraction is split into
   double flops = 0;
+  std::shared_ptr<const Chain>
+      chain;  // the nest is several, block by block; only params are its own
+  bool elementwise = false;  // each element of the result from the same element of the operands
 };
 
 struct LowerContext {
   const Chip* chip = nullptr;
   Precision precision = Precision::Bf16;
+  // Values that get a last dimension of 1, so that their own last one runs along sublanes.
+  std::function<bool(const Value*)> as_column;
+  bool collapse =
+      true;  // an elementwise nest may run over its tensors' tiles, whatever their shape
 };
 
 // Why not: what the report says of an op on the host.
@@ -69,6 +79,9 @@ std::optional<Refusal> emit_nest(const Nest& n, code::Builder& b, const Chip& ch
                                  const std::vector<std::pair<const loop::VarDef*, Span>>& spans,
                                  code::RegionRef scratch, int64_t scratch_row,
                                  int64_t* scratch_rows = nullptr);
+
+// Chooses roles again such that v is a loop of the scalar core; false where that cannot be.
+bool make_scalar(Nest& n, const loop::VarDef* v, const Chip& chip);
 
 // Nothing the chip lacks in its type: the reason, or nothing.
 std::optional<std::string> type_problem(const TensorType& t);

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "loop/walk.h"
+#include "tpu/isa/isa.h"
 
 namespace tenfold::tpu {
 
@@ -203,7 +204,9 @@ class Chooser {
       if (s->kind == Stmt::Kind::For) {
         path_.push_back(s.get());
         order_.push_back(s.get());
-        usable_[s.get()] = extent_of(*s) > 1 && folds_of(*s).has_value();
+        const auto folds = folds_of(*s);
+        usable_[s.get()] = extent_of(*s) > 1 && folds;
+        free_[s.get()] = folds && folds->empty();
         walk(s->body, trips * std::max<double>(1, static_cast<double>(extent_of(*s))));
         path_.pop_back();
         continue;
@@ -229,11 +232,14 @@ class Chooser {
         const int64_t c = x.coeff(v);
         if (c == 0) continue;
         const bool last = d + 1 == index.size();
-        // Independent loops need no combining at their end.
-        const double worth = trips * (l->independent ? 1.01 : 1);
-        if (last && c == 1) lane_[l] += worth;
+        // Loops without a fold need no combining at their end; short ones leave lanes empty.
+        const double worth = trips * (free_[l] ? 1.5 : 1);
+        const auto n = static_cast<double>(extent_of(*l));
+        if (last && c == 1) lane_[l] += worth * std::min(1.0, n / kLanes);
         if (last) sublane_[l] -= worth / 4;
-        if (!last) sublane_[l] += worth * (d + 2 == index.size() ? 1 : 0.5) * (c == 1 ? 1 : 0.75);
+        if (!last)
+          sublane_[l] += worth * std::min(1.0, n / kSublanes) * (d + 2 == index.size() ? 1 : 0.5) *
+                         (c == 1 ? 1 : 0.75);
       }
     }
   }
@@ -264,7 +270,7 @@ class Chooser {
   std::vector<Path> paths_;
   std::vector<const Stmt*> order_;
   std::unordered_map<const Stmt*, double> lane_, sublane_;
-  std::unordered_map<const Stmt*, bool> usable_;
+  std::unordered_map<const Stmt*, bool> usable_, free_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/tpu/chain.h"
 #include "loop/walk.h"
 #include "tpu/isa/timing.h"
 
@@ -16,7 +17,8 @@ namespace {
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Elements of a loop's variable that one of its steps stands for.
+}  // namespace
+
 int64_t unit_of(const Nest& n, const VarDef* v) {
   const Role r = n.roles.role(v);
   if (r == Role::Lane) return kLanes;
@@ -24,6 +26,8 @@ int64_t unit_of(const Nest& n, const VarDef* v) {
     return n.contraction ? (n.contraction->type == DType::I8 ? 32 : 16) : n.step_rows;
   return 1;
 }
+
+namespace {
 
 int64_t steps_of(const Nest& n, const Stmt* l) {
   return ceil_div(extent_of(*l), unit_of(n, l->var.get()));
@@ -131,8 +135,10 @@ std::optional<DmaShape> copy_shape(const Layout& whole, const Layout& block, boo
   return s;
 }
 
-// Rows of workspaces and sums that a block needs.
+}  // namespace
+
 int64_t scratch_of(const Nest& n, const Chip& chip, const std::vector<GridLoop>& grid) {
+  if (n.chain) return chain_rows(n, chip, grid);
   if (!n.contraction) return n.scratch_rows;
   const Contraction& c = *n.contraction;
   auto steps = [&](const Stmt* l) {
@@ -149,6 +155,16 @@ int64_t scratch_of(const Nest& n, const Chip& chip, const std::vector<GridLoop>&
   }
   if (c.m) units *= steps(c.m);
   return units * std::min(steps(c.n), chip.mxu_count * chip.mxu_dim / kLanes) * kTileRows;
+}
+
+namespace {
+
+// The largest multiple of `unit` up to `block` that cuts a loop into equal blocks, if it is not
+// much smaller; else `block`.
+int64_t even_block(int64_t steps, int64_t block, int64_t unit) {
+  for (int64_t b = block; b * 2 > block; b -= unit)
+    if (steps % b == 0) return b;
+  return block;
 }
 
 std::optional<Staging> try_staging(const Nest& n, const Chip& chip, const std::vector<Home>& homes,
@@ -169,6 +185,10 @@ std::optional<Staging> try_staging(const Nest& n, const Chip& chip, const std::v
     int64_t blocks = 1;
     for (int g = 0; g <= sp.level; ++g) blocks *= s.grid[static_cast<size_t>(g)].blocks();
     sp.ring = static_cast<int>(std::min<int64_t>(blocks, p.written ? 2 : ring));
+    // A last block that was moved back overlaps the one before it in HBM: one copy at a time.
+    if (p.written)
+      for (const GridLoop& g : s.grid)
+        if (g.steps % g.block) sp.ring = 1;
     if (!copy_shape(p.layout, sp.block, true)) return std::nullopt;
     sp.row = at;
     at += sp.block.mem_rows() * sp.ring;
@@ -219,8 +239,30 @@ double array_cycles(const Nest& n, const Chip& chip, const std::vector<GridLoop>
 
 }  // namespace
 
+namespace {
+
+// Outer loops one iteration at a time, as many rows together as there is room for.
+std::optional<Staging> choose_chain_staging(const Nest& n, const Chip& chip,
+                                            const std::vector<Home>& homes, int64_t rows) {
+  constexpr int64_t kMostRows = 1024;
+  for (int64_t block = kMostRows / kLanes;; block /= 2) {
+    std::vector<GridLoop> grid;
+    for (const Chain::Axis& a : n.chain->axes) {
+      const int64_t steps = a.extent / a.unit;
+      grid.push_back({a.var.get(), steps, a.unit == 1 ? 1 : std::min(block, steps)});
+    }
+    for (int ring : {3, 2}) {
+      if (auto s = try_staging(n, chip, homes, grid, rows, ring)) return s;
+    }
+    if (block <= 1) return std::nullopt;
+  }
+}
+
+}  // namespace
+
 std::optional<Staging> choose_staging(const Nest& n, const Chip& chip,
                                       const std::vector<Home>& homes, int64_t rows) {
+  if (n.chain) return choose_chain_staging(n, chip, homes, rows);
   int64_t streamed = 0;
   for (size_t i = 0; i < n.params.size(); ++i)
     if (homes[i].vmem_row < 0) streamed += n.params[i].layout.mem_rows();
@@ -272,7 +314,7 @@ std::optional<Staging> choose_staging(const Nest& n, const Chip& chip,
         const bool fine = i + 2 >= loops.size();
         for (int64_t block = group; block < steps; block = fine ? block * 2 : steps) {
           std::vector<GridLoop> g = grid;
-          g.push_back({l->var.get(), steps, block});
+          g.push_back({l->var.get(), steps, even_block(steps, block, group)});
           choose(i + 1, g);
         }
         // Whole; inner loops of a vector nest are cut only under outer ones that are.
@@ -464,6 +506,7 @@ class StagedEmitter {
   }
 
   void body(const std::vector<Sx>& at, const Chip& chip) {
+    if (n_.chain) return chain_body(at, chip);
     std::vector<Place> places;
     for (size_t i = 0; i < n_.params.size(); ++i) {
       Place p;
@@ -489,6 +532,67 @@ class StagedEmitter {
         b_.region("scratch", Space::Vmem, static_cast<uint32_t>(k_.area + s_.scratch_row),
                   static_cast<uint32_t>(std::max<int64_t>(s_.scratch_rows, 8)));
     refusal_ = emit_nest(n_, b_, chip, places, spans, scratch, 0);
+  }
+
+  // Where the block at hand of a staged parameter starts.
+  Sx block_row(size_t i, const std::vector<Sx>& at) {
+    Sx own = 0;
+    for (int g = 0; g <= s_.params[i].level; ++g)
+      own = own * s_.grid[static_cast<size_t>(g)].blocks() + at[static_cast<size_t>(g)];
+    return slot_row(i, own);
+  }
+
+  void chain_body(const std::vector<Sx>& at, const Chip& chip) {
+    const Chain& c = *n_.chain;
+    auto row = static_cast<uint32_t>(k_.area + s_.scratch_row);
+    auto room = [&](const std::string& name, int64_t rows) {
+      const code::RegionRef r = b_.region(name, Space::Vmem, row, static_cast<uint32_t>(rows));
+      row += static_cast<uint32_t>(rows);
+      return r;
+    };
+    std::vector<code::RegionRef> inside;
+    std::vector<Layout> layouts;
+    for (const ChainValue& v : c.values) {
+      layouts.push_back(chain_block(c, v, s_.grid));
+      inside.push_back(room("between", layouts.back().mem_rows()));
+    }
+    const auto end = static_cast<uint32_t>(k_.area + s_.scratch_row + s_.scratch_rows);
+    const code::RegionRef scratch = room("scratch", end - row);
+    std::vector<Sx> bases;
+    for (size_t i = 0; i < n_.params.size(); ++i)
+      bases.push_back(staged(i) ? block_row(i, at) : Sx(0));
+    for (const ChainLink& link : c.links) {
+      std::vector<std::pair<const VarDef*, Span>> spans;
+      for (size_t g = 0; g < s_.grid.size(); ++g) {
+        const GridLoop& l = s_.grid[g];
+        if (l.blocks() <= 1) continue;
+        const int64_t unit = unit_of(link.nest, link.vars[g]);
+        spans.emplace_back(link.vars[g], Span{start(l, at[g]) * (c.axes[g].unit / unit),
+                                              l.block * c.axes[g].unit / unit});
+      }
+      std::vector<Place> places;
+      for (size_t p = 0; p < link.nest.params.size(); ++p) {
+        Place place;
+        std::vector<int> axes;
+        if (link.inside[p] >= 0) {
+          const auto v = static_cast<size_t>(link.inside[p]);
+          place.region = inside[v];
+          place.layout = layouts[v];
+          axes = c.values[v].axis_of;
+        } else {
+          const auto i = static_cast<size_t>(link.outside[p]);
+          place.region = vmem_[i];
+          place.layout = s_.params[i].block;
+          place.base = bases[i];
+          axes = s_.params[i].dim_level;
+        }
+        for (int a : axes)
+          if (a >= 0 && s_.grid[static_cast<size_t>(a)].blocks() > 1)
+            place.local.push_back(link.vars[static_cast<size_t>(a)]);
+        places.push_back(place);
+      }
+      if (auto r = emit_nest(link.nest, b_, chip, places, spans, scratch, 0)) refusal_ = r;
+    }
   }
 
   const StagedKernel& k_;

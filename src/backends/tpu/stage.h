@@ -31,6 +31,11 @@ struct Staging {
   int64_t rows = 0;  // of the staging area used
 };
 
+// Elements of a loop's variable that one of its steps stands for.
+int64_t unit_of(const Nest& n, const loop::VarDef* v);
+// Rows of workspaces and sums that a block needs.
+int64_t scratch_of(const Nest& n, const Chip& chip, const std::vector<GridLoop>& grid);
+
 // Chooses blocks such that everything fits `rows` rows of VMEM; nullopt: it cannot.
 std::optional<Staging> choose_staging(const Nest& n, const Chip& chip,
                                       const std::vector<Home>& homes, int64_t rows);

@@ -114,12 +114,15 @@ Vector Values::vec(const Val& x, size_t u) {
     case Val::Kind::Index:
       return splat(x.index);
     case Val::Kind::Vec:
-      return x.v[x.v.size() == 1 ? 0 : u];
+      if (x.v.empty()) break;
+      return x.v[x.v.size() == 1 ? 0 : std::min(u, x.v.size() - 1)];
     case Val::Kind::Packed: {
+      if (x.v.empty()) break;
       const auto n = static_cast<size_t>(pack_of(x.dtype));
-      return unpack(x.dtype, x.v[u / n], static_cast<int64_t>(u % n));
+      return unpack(x.dtype, x.v[std::min(u / n, x.v.size() - 1)], static_cast<int64_t>(u % n));
     }
     case Val::Kind::Mask:
+      if (x.m.empty()) break;
       return b_.vec(Op::VSel, x.m[x.m.size() == 1 ? 0 : u], splat_bits(1), splat_bits(0));
     case Val::Kind::None:
       break;
@@ -129,7 +132,8 @@ Vector Values::vec(const Val& x, size_t u) {
 }
 
 Mask Values::mask(const Val& x, size_t u) {
-  if (x.kind == Val::Kind::Mask) return x.m[x.m.size() == 1 ? 0 : u];
+  if (x.kind == Val::Kind::Mask && !x.m.empty())
+    return x.m[x.m.size() == 1 ? 0 : std::min(u, x.m.size() - 1)];
   if (x.kind == Val::Kind::Const) return b_.msk(Op::MLaneLt, x.bits ? kLanes : 0);
   if (x.kind == Val::Kind::Index) return b_.msk(Op::MLaneLt, arg(x.index * kLanes));
   return b_.msk(Op::VNeI, vec(x, u), splat_bits(0));
@@ -163,7 +167,8 @@ Vector Values::pack(DType t, const std::vector<Vector>& parts) {
 }
 
 Vector Values::packed(const Val& x, size_t k) {
-  if (x.kind == Val::Kind::Packed) return x.v[x.v.size() == 1 ? 0 : k];
+  if (x.kind == Val::Kind::Packed && !x.v.empty())
+    return x.v[x.v.size() == 1 ? 0 : std::min(k, x.v.size() - 1)];
   const size_t n = units(x), p = static_cast<size_t>(pack_of(x.dtype));
   std::vector<Vector> parts;
   for (size_t u = k * p; u < (k + 1) * p; ++u)

@@ -229,7 +229,8 @@ void Vectorizer::Impl::statement(const Stmt& s) {
       if (!pack_of(m.dtype) || bit_width(m.dtype) > 32)
         return refuse("the chip does not compute on " + std::string(name(m.dtype)));
       m.by_unit = sublane != nullptr;
-      m.col_tiles = (m.dims.back() + kLanes - 1) / kLanes;
+      m.by_lane = lane != nullptr;
+      m.col_tiles = m.by_lane ? m.dims.back() : (m.dims.back() + kLanes - 1) / kLanes;
       int64_t rows = m.col_tiles * kTileRows * (m.by_unit ? static_cast<int64_t>(units) : 1);
       for (size_t d = 0; d + 1 < m.dims.size(); ++d) rows *= m.dims[d];
       m.row = scratch_top;

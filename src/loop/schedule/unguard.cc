@@ -1,6 +1,6 @@
 // unguard: removes branches of a perfect nest whose statements only write local buffers, when the
 // elements written under a false condition are never looked at and everything then read exists and
-// has a value.
+// has a value. Loads of parameters that may not exist keep the condition for themselves.
 #include <algorithm>
 #include <functional>
 
@@ -24,6 +24,9 @@ struct Checker {
   bool first_round = false;
   std::unordered_set<const VarDef*> lanes = {};
   int choices = 0;  // Guards around the expression being looked at
+  // Loads of parameters in stored values that keep the conditions, as guards of their own.
+  bool in_value = false;
+  std::vector<Expr> guarded = {};
 
   bool read_anyway(const Expr& load) const {
     if (!first_round || choices > 0) return false;
@@ -78,7 +81,10 @@ struct Checker {
       return ok_status();
     }
     for (const Expr& a : e->args) TF_TRY(in_bounds(g, a));
-    if (e->kind == Kind::Load && !read_anyway(e)) TF_TRY(index_in_bounds(g, *e->buffer, e->args));
+    if (e->kind != Kind::Load || read_anyway(e)) return ok_status();
+    Status s = index_in_bounds(g, *e->buffer, e->args);
+    if (s.ok() || !in_value || choices > 0 || e->buffer->scope != Scope::Param) return s;
+    guarded.push_back(e);
     return ok_status();
   }
   Status index_in_bounds(Algebra& g, const BufferDef& b, const std::vector<Expr>& index) {
@@ -109,7 +115,9 @@ struct Checker {
         case Stmt::Kind::Store:
           if (storage_of(s->buffer.get())->scope == Scope::Param || s->buffer->alias_of)
             return no("it protects a store to " + s->buffer->name);
+          in_value = true;
           TF_TRY(in_bounds(g, s->value));
+          in_value = false;
           for (const Expr& i : s->index) TF_TRY(in_bounds(g, i));
           TF_TRY(index_in_bounds(g, *s->buffer, s->index));
           stores->push_back(s.get());
@@ -313,6 +321,18 @@ Status Schedule::unguard(const std::string& loop) {
     }
   }
 
+  if (!check.guarded.empty()) {
+    Expr all = check.conds[0];
+    for (size_t c = 1; c < check.conds.size(); ++c) all = logical_and(all, check.conds[c]);
+    rewrite_exprs(inner, [&](const Expr& e) {
+      return transform(e, [&](const Expr& x) {
+        const bool known =
+            x->kind == Kind::Load && std::any_of(check.guarded.begin(), check.guarded.end(),
+                                                 [&](const Expr& l) { return same(l, x); });
+        return known ? guard(all, x, zero(x->dtype)) : x;
+      });
+    });
+  }
   Body rebuilt = std::move(inner);
   for (size_t c = chain.size(); c-- > 0;) {
     if (chain[c]->kind == Stmt::Kind::If) continue;

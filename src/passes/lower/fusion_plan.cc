@@ -172,7 +172,11 @@ class Planner {
         same_index = std::max(same_index, e);
       else
         reads += e;
-      guarded += guards_operands(*u);
+      guarded += guards_operands(*u) || under_guard_.count(u);
+    }
+    if (guarded && !options_.inline_under_guards) {
+      if (op.def->kind == OpKind::Elementwise) return false;
+      under_guard_.insert(&op);
     }
     reads += same_index;
     // What narrows its operand (a quantization) leaves little to copy: it goes with what made the
@@ -282,6 +286,7 @@ class Planner {
   std::unordered_map<const Op*, std::vector<int>> homes_;
   std::unordered_map<const Op*, double> evaluations_;
   std::unordered_set<const Op*> reread_;
+  std::unordered_set<const Op*> under_guard_;  // views that a guarded read looks through
   std::unordered_map<const Op*, int> order_;
 };
 

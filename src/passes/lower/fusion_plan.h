@@ -32,6 +32,9 @@ struct BlockPlan {
 
 struct FusionOptions {
   bool fuse = true;
+  // Arithmetic may be inlined where a concatenate or pad reads under a condition. A target that
+  // computes whole vectors would compute it for every piece.
+  bool inline_under_guards = true;
 };
 
 BlockPlan plan_fusion(const Block& b, const FusionOptions& options);

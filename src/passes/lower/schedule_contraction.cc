@@ -20,7 +20,10 @@ using loop::Tail;
 
 // Rows of one parallel task of a matrix product: enough to use a packed column block several times
 // while it is in the second-level cache, few enough to share out.
-constexpr int64_t kRowsPerTask = 96;
+constexpr int64_t kRowsPerTask = 192;
+
+// Multiply-adds of one depthwise block that are written out.
+constexpr int64_t kTapsInBlock = 64;
 
 // Rows that keep the registers busy.
 constexpr int64_t kEnoughRows = 6;
@@ -213,7 +216,10 @@ class Blocker {
     int64_t columns = constant_extent(*n.columns);
     if (columns >= 0 && columns * 4 <= lanes_) return refused("too few columns for vectors");
     int64_t rows = n.rows ? constant_extent(*n.rows) : 1;
-    bool both = mentions(n.a, n.columns->var);  // depthwise: a runs along the columns as well
+    const bool both = both_ = mentions(n.a, n.columns->var);  // depthwise: a runs along them too
+    // A large product of matrices goes by tasks of many rows.
+    const bool large = !both && n.outs.size() == 2 && n.rows == n.outs[0] && columns > 0 &&
+                       rows >= 2 * kRowsPerTask && bytes_of(n) > machine_.l2_bytes / 2;
     RegisterBlock block = choose_register_block(rows, columns, lanes_, machine_);
     if (both)
       block.vectors = 1, block.rows = static_cast<int>(rows < 0 ? 4 : std::min<int64_t>(rows, 8));
@@ -231,6 +237,8 @@ class Blocker {
         return refused("packing b for one row");
       if (!pack_layout(n)) return refused("b is not contiguous along columns and cannot be packed");
     }
+    // Columns that lie apart in a large matrix are gathered once for many rows.
+    if (large && !packed_ && pack_buffer_.empty()) (void)pack_layout(n);
     guarded_ = columns < 0 || columns % width != 0;
     std::string top = n.outs[0]->var->name;
     // A plain matrix product has no other loops to share out: cut its rows into tasks, of one block
@@ -332,7 +340,7 @@ class Blocker {
     for (Stmt* l : n.reds) reds.push_back(l->var->name);
     std::string acc = n.acc->name;
 
-    const bool cached = bytes_of(n) <= machine_.l2_bytes / 2;
+    const bool cached = bytes_of(n) <= machine_.l2_bytes / 2, contiguous = contiguous_columns(n);
     int64_t width = int64_t{vectors_} * lanes_;
     int64_t extent = constant_extent(*n.columns);
     TF_ASSIGN(auto j,
@@ -370,8 +378,12 @@ class Blocker {
       Stmt* o = find(outer);
       if (o && o->loop_kind != loop::LoopKind::Parallel) TF_TRY(schedule_.parallel(outer));
       if (pack_buffer_.empty()) return ok_status();
-      auto packed = schedule_.cache_read(pack_buffer_, outer, pack_order_);
-      return packed.ok() ? ok_status() : Status(packed.take_errors());
+      TF_ASSIGN(std::string packed, schedule_.cache_read(pack_buffer_, outer, pack_order_));
+      // Contiguous columns are copied on vector lanes.
+      const std::string last = packed + std::to_string(pack_order_.size() - 1);
+      if (const Stmt* l = find(last); l && contiguous && constant_extent(*l) == width)
+        TF_TRY(schedule_.vectorize(last));
+      return ok_status();
     };
     if (!pack_buffer_.empty()) TF_TRY(share_out());
     TF_TRY(rows.empty() ? registers("", vec, lane, acc, reds)
@@ -456,6 +468,12 @@ class Blocker {
                  names.begin() + static_cast<long>(2 * depth));
     if (!four.empty()) order.push_back(four);
     TF_TRY(schedule_.reorder(order));
+    // Where a runs along the columns as well, neighbouring taps read the same elements: side by
+    // side they read them once.
+    if (both_)
+      if (const Stmt* tap = find(reds.back());
+          tap && constant_extent(*tap) > 0 && constant_extent(*tap) * row_block_ <= kTapsInBlock)
+        TF_TRY(schedule_.unroll(reds.back()));
     // Columns past the end are computed and never stored, where reading them is safe.
     if (guarded_)
       for (const std::string& part : {names[0], order[0]}) (void)schedule_.unguard(part);
@@ -476,7 +494,7 @@ class Blocker {
   Kernel kernel_;
   Schedule schedule_;
   int lanes_ = 1, vectors_ = 1, row_block_ = 1;
-  bool packed_ = false, guarded_ = false;
+  bool packed_ = false, guarded_ = false, both_ = false;
   std::string byte_dot_;     // the intrinsic of the innermost four steps; empty: none
   std::string pack_buffer_;  // packed by each task at run time; empty: none
   std::vector<std::string> pack_order_;

@@ -28,6 +28,7 @@ constexpr ChipField kFields[] = {
     {"mxu_fp8_rate", &Chip::mxu_fp8_rate, "x", 0, 16, F::BundleOnly, "8-bit float rows for each bf16 row; 0: none"},
     {"mxu_weight_rows_per_cycle", &Chip::mxu_weight_rows_per_cycle, "rows/cycle", 0.001, 256, F::Both, "Rows of weights a unit shifts in in a cycle"},
     {"mxu_weight_sets", &Chip::mxu_weight_sets, "", 1, 2, F::BundleOnly, "Sets of weights an array holds; with 2 the next one shifts in while rows go through"},
+    {"mxu_shared_input", &Chip::mxu_shared_input, "bool", 0, 1, F::BundleOnly, "Weights enter by the path of the rows, so that an array takes either in a cycle"},
     {"mxu_latency", &Chip::mxu_latency, "cycles", 0, 4096, F::Both, "From the push of a row to its result"},
     {"mxu_input_queue", &Chip::mxu_input_queue, "", 1, 1024, F::BundleOnly, "Pushes a unit takes before it works on them"},
     {"mxu_weight_latency", &Chip::mxu_weight_latency, "cycles", 0, 4096, F::BundleOnly, "From the last row of weights to the first product with them"},

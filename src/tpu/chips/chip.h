@@ -40,6 +40,7 @@ struct Chip {
   double mxu_fp8_rate = 0;
   double mxu_weight_rows_per_cycle = 0;
   int64_t mxu_weight_sets = 0;
+  bool mxu_shared_input = false;
   int64_t mxu_latency = 0;
   int64_t mxu_input_queue = 0;
   int64_t mxu_weight_latency = 0;

@@ -9,6 +9,7 @@
 //               is full and has not been swapped in.
 //   Rows        mxm and mxa, of array a[0]. Rows wait until the weights before them are in place
 //               (`mxu_weight_latency` after the last mxw) and the rows before them are through.
+//               Where `mxu_shared_input`, WeightPort and Rows of an array are one thing.
 //   Eup         the transcendental unit; Transposer: xtpush, xtgo.
 //
 // A push may run `mxu_input_queue` pushes ahead of its array, then the core waits. Results of mxm

@@ -149,6 +149,7 @@ void Core::shift_copies(uint64_t by) {
 // Counts must be equal where distances may differ a little, so they weigh more than any tolerance.
 void Core::unit_distances(std::vector<int64_t>* out) const {
   auto until = [&](uint64_t t) { out->push_back(t > now_ ? static_cast<int64_t>(t - now_) : 0); };
+  out->clear();
   for (uint64_t t : ready_) until(t);
   for (const Array& a : arrays_) {
     for (uint64_t t : {a.rows_free, a.port_free, a.next_free, a.weights_there}) until(t);
@@ -171,8 +172,11 @@ std::array<int64_t, 2> Core::part_distances() const {
 
 void Core::copy_distances(std::vector<int64_t>* out) const {
   auto until = [&](uint64_t t) { out->push_back(t > now_ ? static_cast<int64_t>(t - now_) : 0); };
-  for (const Semaphore& s : semaphores_) {
-    out->push_back(static_cast<int64_t>(s.arrivals.size()) << 20);
+  out->clear();
+  for (size_t i = 0; i < semaphores_.size(); ++i) {
+    const Semaphore& s = semaphores_[i];
+    if (s.arrivals.empty()) continue;
+    out->push_back(static_cast<int64_t>(s.arrivals.size() << 8 | i) << 20);
     for (uint64_t t : s.arrivals) until(t);
   }
   for (size_t i = 0; i < engines_.size(); ++i) until(engines_[(engine_ + i) % engines_.size()]);
@@ -209,7 +213,8 @@ bool Core::wait_for_unit(const DecodedInst& d, uint64_t* time, Cause* cause) {
     case Act::Weight: {
       const Array& a = arrays_[static_cast<size_t>(d.inst.a[0])];
       queued(std::max(a.port_free, a.next_free), Cause::WeightShift);
-      if (shared_.chip.mxu_weight_sets < 2) queued(a.rows_free, Cause::Dependency);
+      if (shared_.chip.mxu_weight_sets < 2 || shared_.chip.mxu_shared_input)
+        queued(a.rows_free, Cause::Dependency);
       return true;
     }
     case Act::Rows:
@@ -217,6 +222,7 @@ bool Core::wait_for_unit(const DecodedInst& d, uint64_t* time, Cause* cause) {
       const Array& a = arrays_[static_cast<size_t>(d.inst.a[0])];
       queued(a.weights_there, Cause::WeightShift);
       queued(a.rows_free, Cause::Dependency);
+      if (shared_.chip.mxu_shared_input) queued(a.port_free, Cause::WeightShift);
       if (d.act == Act::Rows) {
         const size_t held = a.results.size() - a.head;
         if (held + static_cast<size_t>(d.results) > results_room_) {
@@ -295,7 +301,8 @@ bool Core::start(const DecodedInst& d, uint64_t time) {
   switch (d.act) {
     case Act::Weight: {
       Array& a = arrays_[static_cast<size_t>(d.inst.a[0])];
-      const uint64_t rows_end = shared_.chip.mxu_weight_sets < 2 ? a.rows_free : 0;
+      const bool apart = shared_.chip.mxu_weight_sets < 2 || shared_.chip.mxu_shared_input;
+      const uint64_t rows_end = apart ? a.rows_free : 0;
       const uint64_t begin = std::max({time, a.port_free, a.next_free, rows_end});
       a.port_free = begin + cycles;
       a.port.add(begin, a.port_free);
@@ -314,7 +321,8 @@ bool Core::start(const DecodedInst& d, uint64_t time) {
     case Act::Rows:
     case Act::RowsAcc: {
       Array& a = arrays_[static_cast<size_t>(d.inst.a[0])];
-      const uint64_t begin = std::max({time, a.rows_free, a.weights_there});
+      const uint64_t port_end = shared_.chip.mxu_shared_input ? a.port_free : 0;
+      const uint64_t begin = std::max({time, a.rows_free, a.weights_there, port_end});
       a.rows_free = begin + cycles;
       a.rows.add(begin, a.rows_free);
       const auto dim = static_cast<uint64_t>(shared_.chip.mxu_dim);
@@ -378,6 +386,37 @@ bool Core::start(const DecodedInst& d, uint64_t time) {
   }
 }
 
+// Both sides lie in their memories. What a run without values does not know is not looked at.
+bool Core::in_bounds(const DecodedInst& d) {
+  const DmaShape& shape = code_.program->shapes[static_cast<size_t>(d.inst.a[3])];
+  const Chip& c = shared_.chip;
+  for (int i : {0, 1}) {
+    if (!d.inst.is_imm(i) && (unknown_ >> d.inst.a[i] & 1) != 0) continue;
+    const auto row = static_cast<uint32_t>(value(d, i));
+    const Space space = i == 0 ? shape.from : shape.to;
+    const auto [low, high] = (i == 0 ? Side::from(shape, row) : Side::to(shape, row)).box();
+    int64_t bytes = c.hbm_bytes;
+    uint64_t* peak = nullptr;
+    if (space == Space::Vmem) {
+      bytes = c.vmem_bytes;
+      peak = &vmem_peak_;
+    } else if (space == Space::Cmem) {
+      bytes = c.cmem_bytes;
+      peak = &cmem_peak_;
+    } else if (space == Space::Smem) {
+      bytes = c.smem_bytes;
+      smem_peak_ = std::max(smem_peak_, static_cast<uint64_t>(high) * kRowWords);
+    }
+    if (low < 0 || high > bytes / kRowBytes) {
+      return fail("tpu-address", "the copy touches " + std::string(name(space)) + " " +
+                                     rows_text(low, high) + "; " + c.name + " has " +
+                                     std::to_string(bytes / kRowBytes) + " there");
+    }
+    if (peak != nullptr) *peak = std::max(*peak, static_cast<uint64_t>(high));
+  }
+  return true;
+}
+
 bool Core::start_copy(const DecodedInst& d, uint64_t time) {
   ++copies_;
   const int64_t n = value(d, 2);
@@ -385,6 +424,7 @@ bool Core::start_copy(const DecodedInst& d, uint64_t time) {
     return fail("tpu-address", "semaphore " + std::to_string(n) + ", wanted 0 to " +
                                    std::to_string(kSemaphores - 1));
   }
+  if (!in_bounds(d)) return false;
   const DecodedShape& s = code_.shapes[static_cast<size_t>(d.inst.a[3])];
   uint64_t& engine = engines_[engine_];
   engine_ = (engine_ + 1) % engines_.size();
@@ -596,7 +636,8 @@ bool Core::run_scalars(const DecodedBundle& b) {
     advance(static_cast<uint64_t>(shared_.chip.branch_latency) - 1, Cause::Issue, nullptr);
   if (log != nullptr && jump != nullptr) {
     if (taken && next <= from) {
-      log->jumped_back(from, next);
+      const bool counted = jump->inst.op == Op::Loop;
+      log->jumped_back(from, next, counted ? scalars_[static_cast<size_t>(jump->inst.a[0])] : -1);
     } else if (!taken && static_cast<uint32_t>(jump->inst.a[1]) <= from) {
       log->left(from);
     }

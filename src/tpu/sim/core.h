@@ -81,6 +81,7 @@ class Core {
   bool wait_for_unit(const DecodedInst& d, uint64_t* time, Cause* cause);
   bool start(const DecodedInst& d, uint64_t time);
   bool start_copy(const DecodedInst& d, uint64_t time);
+  bool in_bounds(const DecodedInst& d);
   void copy_scalars(const DecodedInst& d);
   void advance(uint64_t cycles, Cause cause, const DecodedBundle* issued);
   bool step();

@@ -57,10 +57,6 @@ void unpack_rows(const uint32_t* v, bool int8, float* out, int stride) {
   }
 }
 
-std::string rows_text(int64_t first, int64_t end) {
-  return "rows " + std::to_string(first) + " to " + std::to_string(end - 1);
-}
-
 }  // namespace
 
 // Every row of a load or store is there, and no copy in flight is reading or writing it.
@@ -162,25 +158,6 @@ bool Core::copy(const DecodedInst& d) {
   for (const auto& [space, side, write] :
        {std::tuple{c.from_space, &c.from, false}, std::tuple{c.to_space, &c.to, true}}) {
     const auto [low, high] = side->box();
-    uint64_t rows = UINT64_MAX;
-    uint64_t* peak = nullptr;
-    if (space == Space::Vmem) {
-      rows = v.vmem.rows();
-      peak = &vmem_peak_;
-    } else if (space == Space::Cmem) {
-      rows = shared_.cmem->rows();
-      peak = &cmem_peak_;
-    } else if (space == Space::Smem) {
-      rows = smem_.size() / kRowWords;
-    }
-    if (low < 0 || static_cast<uint64_t>(high) > rows) {
-      return fail("tpu-address", "the copy touches " + std::string(name(space)) + " " +
-                                     rows_text(low, high) + ", wanted 0 to " +
-                                     std::to_string(rows - 1));
-    }
-    if (peak != nullptr) *peak = std::max(*peak, static_cast<uint64_t>(high));
-    if (space == Space::Smem)
-      smem_peak_ = std::max(smem_peak_, static_cast<uint64_t>(high) * kRowWords);
     for (const Values::Copy& other : v.copies) {
       const bool clash = (other.to_space == space && other.to.touches(*side)) ||
                          (write && other.from_space == space && other.from.touches(*side));

@@ -102,6 +102,10 @@ bool Side::touches(const Side& other) const {
   return false;
 }
 
+std::string rows_text(int64_t first, int64_t end) {
+  return "rows " + std::to_string(first) + " to " + std::to_string(end - 1);
+}
+
 uint64_t bus_bytes(const Side& side, uint64_t granule) {
   uint64_t run = side.rows, runs = 1;
   for (size_t i = 3; i-- > 0;) {

@@ -69,6 +69,8 @@ struct Side {
   bool touches_from(size_t dim, int64_t base, int64_t low, int64_t high) const;
 };
 
+std::string rows_text(int64_t first, int64_t end);  // "rows 3 to 7"
+
 // Bytes that the memory's bus is kept busy with for one side: neighbouring runs are one, and each
 // is rounded up to granules.
 uint64_t bus_bytes(const Side& side, uint64_t granule);

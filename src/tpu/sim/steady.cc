@@ -22,7 +22,9 @@ bool alike(std::span<const int64_t> a, std::span<const int64_t> b, int64_t toler
 constexpr size_t kPeriods[] = {1, 2, 3, 4, 8, 16, 32, 64, 128};
 constexpr size_t kLongestWhole = 4;
 constexpr uint64_t kLeastFuzzy = 256;  // cycles of a window in which one more or less is nothing
-constexpr int kMostMisses = 64;        // then a loop is only stepped
+constexpr int32_t kFewest = 4;         // iterations to come that are worth a look
+constexpr size_t kLongestLog = 1 << 22;
+constexpr int kMostMisses = 64;  // then a loop is only stepped
 constexpr int64_t kForever = INT64_MAX / 4;
 
 int64_t difference(int32_t later, int32_t earlier) { return int64_t{later} - earlier; }
@@ -46,16 +48,27 @@ void Steady::left(uint32_t from) {
     const bool inside =
         std::any_of(tracks_.begin(), tracks_.end(), [&](const auto& t) { return t.first == from; });
     if (!inside) break;
+    forget(tracks_.back().second);
     tracks_.pop_back();
     if (last) break;
   }
   if (tracks_.empty()) log_.clear();
 }
 
-void Steady::jumped_back(uint32_t from, uint32_t to) {
+void Steady::forget(Track& t) {
+  for (Snapshot& s : t.history) spare_.push_back(std::move(s));
+  t.history.clear();
+}
+
+void Steady::jumped_back(uint32_t from, uint32_t to, int32_t left) {
+  if (log_.size() > kLongestLog) {  // of a loop too long to be compared with itself
+    for (auto& [bundle, track] : tracks_) forget(track);
+    log_.clear();
+  }
   auto it =
       std::find_if(tracks_.begin(), tracks_.end(), [&](const auto& t) { return t.first == from; });
   if (it == tracks_.end()) {
+    if (left >= 0 && left < kFewest) return;
     Track t;
     t.first_kernel = UINT32_MAX;
     for (uint32_t b = to; b <= from; ++b) {
@@ -68,11 +81,16 @@ void Steady::jumped_back(uint32_t from, uint32_t to) {
     tracks_.emplace_back(from, std::move(t));
     it = std::prev(tracks_.end());
   } else {
+    for (auto inner = std::next(it); inner != tracks_.end(); ++inner) forget(inner->second);
     tracks_.erase(std::next(it), tracks_.end());
   }
   Track& t = it->second;
   if (t.misses > kMostMisses) return;
   Snapshot s;
+  if (!spare_.empty()) {
+    s = std::move(spare_.back());
+    spare_.pop_back();
+  }
   s.time = core_.now_;
   s.log_end = log_.size();
   s.scalars = core_.scalars_;
@@ -81,12 +99,16 @@ void Steady::jumped_back(uint32_t from, uint32_t to) {
   core_.unit_distances(&s.units);
   core_.copy_distances(&s.in_flight);
   s.parts = core_.part_distances();
+  s.counters.clear();
   s.counters.push_back(core_.raw_[0]);
   for (uint32_t k = t.first_kernel; k <= t.last_kernel && k > 0; ++k)
     s.counters.push_back(core_.raw_[k]);
   t.history.push_back(std::move(s));
   const size_t longest = core_.fractional_ ? kPeriods[std::size(kPeriods) - 1] : kLongestWhole;
-  if (t.history.size() > 2 * longest + 1) t.history.pop_front();
+  if (t.history.size() > 2 * longest + 1) {
+    spare_.push_back(std::move(t.history.front()));
+    t.history.pop_front();
+  }
   for (size_t period : kPeriods) {
     if (2 * period >= t.history.size()) break;
     if (skip(t, period)) return;
@@ -150,6 +172,10 @@ bool Steady::skip(Track& t, size_t period) {
   const Snapshot& now = t.history[n - 1];
   const Snapshot& one = t.history[n - 1 - period];
   const Snapshot& two = t.history[n - 1 - 2 * period];
+  // What is alike takes the same time, but for the cycle that rounding moves.
+  const auto gap =
+      static_cast<int64_t>(now.time - one.time) - static_cast<int64_t>(one.time - two.time);
+  if (gap > 2 || gap < -2) return false;
   const bool copies = now.copies != two.copies;
   // Whether the time of something moves in parts of a cycle.
   const auto grew = [&](size_t i) { return now.counters.back().v[i] > two.counters.back().v[i]; };
@@ -223,7 +249,7 @@ bool Steady::skip(Track& t, size_t period) {
   // An outer loop's iterations are alike only if their inner loops were skipped alike.
   record(Fact::Fixed, static_cast<int32_t>(std::min<uint64_t>(factor, INT32_MAX)),
          static_cast<int32_t>(period));
-  t.history.clear();
+  forget(t);
   return true;
 }
 

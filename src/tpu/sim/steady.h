@@ -45,8 +45,9 @@ class Steady {
   };
   void record(Fact fact, int32_t a, int32_t b = 0) { log_.push_back({fact, a, b}); }
 
-  // A jump back from bundle `from` to `to` was taken: skips what can be skipped.
-  void jumped_back(uint32_t from, uint32_t to);
+  // A jump back from bundle `from` to `to` was taken: skips what can be skipped. `left`: how often
+  // it will be taken again, -1 where that is not known.
+  void jumped_back(uint32_t from, uint32_t to, int32_t left);
   // The jump at `from` was not taken: its loop is over.
   void left(uint32_t from);
 
@@ -78,10 +79,12 @@ class Steady {
   void skip_copies(const Snapshot& two, const Snapshot& now, uint64_t cycles);
   int64_t periods_ahead(size_t a0, size_t a1, size_t b0, size_t b1) const;
   bool skip(Track& t, size_t period);
+  void forget(Track& t);
 
   Core& core_;
   std::vector<Entry> log_;
   std::vector<std::pair<uint32_t, Track>> tracks_;  // open loops, innermost last
+  std::vector<Snapshot> spare_;                     // whose memory is used again
 };
 
 }  // namespace tenfold::tpu

@@ -99,6 +99,9 @@ class Lowering {
 
   void block(Nodes* nodes) {
     int level = static_cast<int>(loops_.size()) - 1;
+    const std::map<Terms, int32_t> known = sums_;  // sums made here are not known after this block
+    Nodes out;
+    out.reserve(nodes->size());
     for (Node& n : *nodes) {
       if (n.loop) {
         level_[n.loop->index] = level + 1;
@@ -106,7 +109,9 @@ class Lowering {
         loops_.push_back(n.loop.get());
         scopes_.emplace_back();
         index_at_.push_back(n.loop->index);
+        innermost_.push_back(!has_loops(n.loop->body));
         block(&n.loop->body);
+        innermost_.pop_back();
         index_at_.pop_back();
         scopes_.pop_back();
         loops_.pop_back();
@@ -114,9 +119,40 @@ class Lowering {
         block(&n.branch->then_body);
         block(&n.branch->else_body);
       } else {
+        out_ = &out;
         line(&n.line, level);
       }
+      out.push_back(std::move(n));
     }
+    *nodes = std::move(out);
+    sums_ = known;
+  }
+
+  // A register with the sum, computed in this block; lines whose addresses differ by a number share
+  // it.
+  int32_t sum_here(const Terms& terms) {
+    int32_t sum = kNoReg;
+    Terms so_far;
+    for (const auto& [r, c] : terms) {
+      so_far.emplace_back(r, c);
+      auto [it, fresh] = sums_.try_emplace(so_far, kNoReg);
+      if (fresh) {
+        int32_t term = r;
+        if (c != 1) {
+          term = new_scalar();
+          out_->emplace_back(
+              instr(Op::SMul, {Scalar{term}, Scalar{r}, Arg(static_cast<int32_t>(c))}));
+        }
+        if (sum != kNoReg) {
+          int32_t both = new_scalar();
+          out_->emplace_back(instr(Op::SAdd, {Scalar{both}, Scalar{sum}, Scalar{term}}));
+          term = both;
+        }
+        it->second = term;
+      }
+      sum = it->second;
+    }
+    return sum;
   }
 
   void line(Line* l, int level) {
@@ -139,7 +175,6 @@ class Lowering {
       if (was_index(r) && !is_index(r)) return;
       if (r != index && level_of(r) >= level && level) movable = false;
     }
-    if (!level && f.terms.size() > 1) movable = false;
     if (f.terms.size() == 1 && f.terms[0].second == 1 && f.terms[0].first != index &&
         level_of(f.terms[0].first) >= level) {
       // One register plus a number, in the same block.
@@ -147,9 +182,9 @@ class Lowering {
       in.a[at.offset] += static_cast<int32_t>(f.constant);
       return;
     }
-    if (!movable) return;
-    Base base = materialise(f.terms, level);
-    if (base.pointer < -1) return;
+    const bool here = !movable || !level || !innermost_.back();
+    Base base;
+    if (!f.terms.empty()) base = here ? Base{sum_here(f.terms), -1} : materialise(f.terms, level);
     in.a[at.offset] += static_cast<int32_t>(f.constant);
     if (base.reg == kNoReg) {
       in.a[at.base] = 0;
@@ -165,7 +200,7 @@ class Lowering {
   void number(Line* l, int level) {
     Instr& in = l->in;
     const Linear f = *forms_[in.a[0]];
-    if (in.op == Op::SMov || !level) return;
+    if (in.op == Op::SMov || !level || !innermost_.back()) return;
     bool index_here = false;
     for (const auto& [r, c] : f.terms) {
       bool own = r == loops_[level]->index;
@@ -178,6 +213,14 @@ class Lowering {
     l->pointer = static_cast<int16_t>(base.pointer);
   }
 
+  static bool has_loops(const Nodes& nodes) {
+    for (const Node& n : nodes) {
+      if (n.loop) return true;
+      if (n.branch && (has_loops(n.branch->then_body) || has_loops(n.branch->else_body)))
+        return true;
+    }
+    return false;
+  }
   int level_of(int32_t r) const { return static_cast<size_t>(r) < level_.size() ? level_[r] : 0; }
 
   struct Base {
@@ -218,12 +261,12 @@ class Lowering {
     auto& made = scopes_[level].before;
     if (auto it = made.find(terms); it != made.end()) return it->second;
     LoopNode* l = loops_[level];
-    // What is known even before the loop around goes there; the rest is added here.
+    // What is known even before the loop around goes there; the rest is computed here, once a turn
+    // of that loop: pointers of outer loops would hold registers throughout.
     int outer = level - 1;
     Terms far, near;
     for (const auto& t : terms) {
-      bool here = outer > 0 ? level_of(t.first) >= outer && t.first != loops_[outer]->index : true;
-      (here ? near : far).push_back(t);
+      (level_of(t.first) >= outer ? near : far).push_back(t);
     }
     int32_t sum = kNoReg;
     if (!far.empty()) sum = materialise(far, outer).reg;
@@ -339,6 +382,9 @@ class Lowering {
   std::vector<LoopNode*> loops_;
   std::vector<Scope> scopes_;
   std::vector<int32_t> index_at_;
+  std::map<Terms, int32_t> sums_;  // registers with sums known where the pass stands
+  Nodes* out_ = nullptr;           // the block at hand as rewritten so far
+  std::vector<char> innermost_;    // of each loop around: no loop inside
   std::vector<char> was_index_;
 };
 

@@ -101,6 +101,7 @@ Result<CompileReport> compile(const Kernel& kernel, const Chip& chip, Program* p
   emit_options.schedule = options.schedule;
   emit_options.pipeline = options.pipeline;
   SpillArea area{options.spill_row, options.spill_rows, options.spill_word, options.spill_words};
+  bool lean_scalars = false;
   constexpr int kMostAttempts = 24;
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
     Tree tree = make_tree(kernel);
@@ -109,9 +110,9 @@ Result<CompileReport> compile(const Kernel& kernel, const Chip& chip, Program* p
     TF_TRY(spill_registers(&tree, spilled, area));
     coalesce_copies(&tree);
     remove_dead(&tree);
-    hoist_invariants(&tree);
+    hoist_invariants(&tree, !lean_scalars);
     lower_addresses(&tree, !emit_options.thrifty);
-    share_values(&tree);
+    share_values(&tree, !lean_scalars);
     remove_dead(&tree);
     Emitted e = emit(&tree, &machine, emit_options);
     AllocationInput input;
@@ -139,8 +140,15 @@ Result<CompileReport> compile(const Kernel& kernel, const Chip& chip, Program* p
       program->kernels.push_back({kernel.name, report.first, report.end, kernel.nodes});
       return report;
     }
-    // Registers alive across loops go to memory; a loop that itself wants too many overlaps fewer
-    // iterations.
+    // Scalars are computed again rather than kept, then registers alive across loops go to memory;
+    // a loop that itself wants too many overlaps fewer iterations.
+    const bool few_scalars =
+        std::any_of(where.homeless.begin(), where.homeless.end(),
+                    [&](int32_t r) { return tree.regs[r] == RegKind::Scalar; });
+    if (few_scalars && !lean_scalars) {
+      lean_scalars = true;
+      continue;
+    }
     bool crowded = false;
     size_t before = spilled.size();
     for (int32_t r : where.homeless) {
@@ -153,8 +161,8 @@ Result<CompileReport> compile(const Kernel& kernel, const Chip& chip, Program* p
     }
     if (crowded || spilled.size() == before) {
       emit_options.spare_registers += 6;
-      if (emit_options.spare_registers > 36)
-        emit_options.pipeline = false, emit_options.thrifty = true;
+      if (emit_options.spare_registers > 24) emit_options.thrifty = true;
+      if (emit_options.spare_registers > 36) emit_options.pipeline = false;
     }
   }
   return Error{"tpu-spill",

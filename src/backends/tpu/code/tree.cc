@@ -409,22 +409,24 @@ void collect_defs(const Nodes& nodes, std::vector<char>* in_loop, char value) {
   }
 }
 
-void hoist(Nodes* nodes, const Tree& tree, const Uses& uses, std::vector<char>* in_loop) {
+void hoist(Nodes* nodes, const Tree& tree, const Uses& uses, bool scalars,
+           std::vector<char>* in_loop) {
   for (size_t at = 0; at < nodes->size(); ++at) {
     if (IfNode* b = (*nodes)[at].branch.get()) {
-      hoist(&b->then_body, tree, uses, in_loop);
-      hoist(&b->else_body, tree, uses, in_loop);
+      hoist(&b->then_body, tree, uses, scalars, in_loop);
+      hoist(&b->else_body, tree, uses, scalars, in_loop);
     }
     LoopNode* l = (*nodes)[at].loop.get();
     if (!l) continue;
-    hoist(&l->body, tree, uses, in_loop);
+    hoist(&l->body, tree, uses, scalars, in_loop);
     (*in_loop)[l->index] = 1;
     collect_defs(l->body, in_loop, 1);
     Nodes out, stay;
     for (Node& n : l->body) {
       bool free = n.is_line() && is_pure(n.line.in) && !is_copy(n.line.in) &&
                   uses.defs[n.line.in.dest()] == 1 &&
-                  tree.origin[n.line.in.dest()] != kNoReg;  // else made again on purpose
+                  tree.origin[n.line.in.dest()] != kNoReg &&  // else made again on purpose
+                  (scalars || tree.regs[n.line.in.dest()] != RegKind::Scalar);
       for (int i = 0; free && i < n.line.in.size(); ++i) {
         if (n.line.in.reads(i) && (*in_loop)[n.line.in.a[i]]) free = false;
       }
@@ -448,7 +450,7 @@ void hoist(Nodes* nodes, const Tree& tree, const Uses& uses, std::vector<char>* 
 // ---- common values -----------------------------------------------------------------------------
 class Sharer {
  public:
-  explicit Sharer(Tree* t) : t_(t), uses_(count_uses(*t)) {}
+  Sharer(Tree* t, bool across) : t_(t), uses_(count_uses(*t)), across_(across) {}
   void run() { block(&t_->body); }
 
  private:
@@ -459,11 +461,11 @@ class Sharer {
     for (Node& n : *nodes) {
       if (n.loop) {
         replace(&n.loop->trip_reg);
-        block(&n.loop->body);
+        inside(&n.loop->body);
       } else if (n.branch) {
         replace(&n.branch->cond);
-        block(&n.branch->then_body);
-        block(&n.branch->else_body);
+        inside(&n.branch->then_body);
+        inside(&n.branch->else_body);
       } else {
         Instr& in = n.line.in;
         for (int i = 0; i < in.size(); ++i) {
@@ -481,6 +483,13 @@ class Sharer {
       }
     }
     for (const Key& k : here) known_.erase(k);
+  }
+  void inside(Nodes* nodes) {
+    if (across_) return block(nodes);
+    std::map<Key, int32_t> outer;
+    outer.swap(known_);
+    block(nodes);
+    outer.swap(known_);
   }
   void replace(int32_t* r) const {
     if (auto it = same_.find(*r); it != same_.end()) *r = it->second;
@@ -501,6 +510,7 @@ class Sharer {
 
   Tree* t_;
   Uses uses_;
+  bool across_;
   std::map<Key, int32_t> known_;
   std::map<int32_t, int32_t> same_;
 };
@@ -550,13 +560,13 @@ void coalesce_copies(Tree* t) {
   coalesce(&t->body, uses);
 }
 
-void hoist_invariants(Tree* t) {
+void hoist_invariants(Tree* t, bool scalars) {
   Uses uses = count_uses(*t);
   std::vector<char> in_loop(t->regs.size(), 0);
-  hoist(&t->body, *t, uses, &in_loop);
+  hoist(&t->body, *t, uses, scalars, &in_loop);
 }
 
-void share_values(Tree* t) { Sharer(t).run(); }
+void share_values(Tree* t, bool across_blocks) { Sharer(t, across_blocks).run(); }
 
 void remove_dead(Tree* t) {
   Uses uses = count_uses(*t);

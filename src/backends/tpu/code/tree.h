@@ -101,14 +101,16 @@ struct SpillArea {
 Status spill_registers(Tree* t, const std::set<int32_t>& spilled, const SpillArea& area);
 // t = op ..; v = t  becomes  v = op .. where nothing in between minds.
 void coalesce_copies(Tree* t);
-// What does not change in a loop is computed before it.
-void hoist_invariants(Tree* t);
+// What does not change in a loop is computed before it; scalars only if asked for, as they are
+// cheap to compute and few registers hold them.
+void hoist_invariants(Tree* t, bool scalars);
 // Addresses become register + number: linear functions of loop indices share one pointer a loop for
 // each combination of strides. Without `pointers` addresses stay as written, which wants fewer
 // registers.
 void lower_addresses(Tree* t, bool pointers);
-// A scalar, a mask or a constant that was computed before is not computed again.
-void share_values(Tree* t);
+// A scalar, a mask or a constant that was computed before is not computed again; `across_blocks`:
+// nor in a loop inside.
+void share_values(Tree* t, bool across_blocks);
 void remove_dead(Tree* t);
 
 }  // namespace tenfold::tpu::code
