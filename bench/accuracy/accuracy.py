@@ -152,13 +152,12 @@ THRESHOLDS = {
     ("TPU v1", "MLP, TOPS"): (None, None, 15),
     ("TPU v1", "LSTM and CNN, reconstructed"): (None, None, 15),
     ("Edge TPU", "inference"): (20, None, 50),
-    ("TPU v6e", "matmul"): (10, None, None),
-    ("TPU v6e", "matmul, host-timed"): (10, 30, None),
+    ("TPU v6e", "matmul"): (8, 18, None),
     ("TPU v6e", "HBM stream"): (None, None, 5),
 }
 
 
-LIMIT_SECONDS = 100
+LIMIT_SECONDS = 60
 
 
 def simulate(tenfold, chips, row):

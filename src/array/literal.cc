@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "array/prim.h"
+#include "base/file.h"
 #include "base/sha256.h"
 
 namespace tenfold {
@@ -150,8 +151,15 @@ Literal Literal::reshaped(std::vector<int64_t> dims) const {
 
 bool Literal::is_splat() const {
   const size_t w = static_cast<size_t>(byte_size(dtype_)), n = byte_count();
-  // Equal to itself one element on: all elements are the first.
-  return n > 0 && std::memcmp(bytes_, bytes_ + w, n - w) == 0;
+  // Equal to itself one element on: all elements are the first. Pages of a mapped file that were
+  // looked at for this alone are given back.
+  constexpr size_t kPiece = size_t{16} << 20;
+  for (size_t at = 0, k; at < n - std::min(n, w); at += k) {
+    k = std::min(kPiece, n - w - at);
+    if (std::memcmp(bytes_ + at, bytes_ + at + w, k) != 0) return false;
+    if (n > kPiece) drop_mapped_pages(bytes_ + at, k);
+  }
+  return n > 0;
 }
 
 namespace {

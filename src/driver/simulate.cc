@@ -341,6 +341,7 @@ Result<Simulation> simulate_module(const Module& m, const tpu::Chip& chip,
   TF_TRY(machine.load(p.program));
   tpu::RunOptions run;
   run.values = !options.timing_only;
+  run.max_cycles = options.max_cycles;
   run.clock = options.timing_only && options.tile_clock ? tpu::Clock::Tile : tpu::Clock::Bundle;
   Hbm hbm;
   HostSide host(m);
@@ -386,6 +387,90 @@ Result<Simulation> simulate_module(const Module& m, const tpu::Chip& chip,
   }
   return s;
 }
+
+namespace {
+
+std::string percent(double x) { return std::to_string(static_cast<int>(x * 100 + 0.5)) + " %"; }
+
+// What would make it faster, most of all first. What can be tried is tried, in cycles alone.
+void advise(Simulation& s, const ModelSource& source, const SimulateOptions& options,
+            const std::map<std::string, std::vector<int64_t>>& shapes) {
+  const auto cycles = static_cast<double>(std::max<uint64_t>(s.cycles, 1));
+  auto add = [&](double gain, std::string text, bool simulated) {
+    if (gain > 1.02) s.advice.push_back({std::move(text), gain, simulated});
+  };
+  SimulateOptions trial = options;
+  trial.timing_only = true;
+  trial.tile_clock = true;
+  trial.advice = false;
+  trial.code = false;
+  // Twice the rows: inputs that share their first size.
+  int64_t batch = -1;
+  bool one = !shapes.empty();
+  for (const auto& [name, dims] : shapes) {
+    if (dims.empty()) continue;
+    if (batch >= 0 && dims[0] != batch) one = false;
+    batch = dims[0];
+  }
+  constexpr double kAffordable = 5e9;  // cycles: what a trial may take
+  if (one && batch > 0 && cycles < kAffordable) {
+    for (const auto& [name, dims] : shapes) {
+      trial.compile.shapes[name] = dims;
+      if (!dims.empty()) trial.compile.shapes[name][0] = 2 * batch;
+    }
+    auto twice = simulate(source, trial, {});
+    if (twice.ok() && twice->cycles)
+      add(2 * cycles / static_cast<double>(twice->cycles),
+          "batch " + std::to_string(batch) + " -> " + std::to_string(2 * batch) +
+              ": the matrix units go from " + percent(s.mxu_utilization) + " to " +
+              percent(twice->mxu_utilization) + " of their peak, HBM from " +
+              percent(s.hbm_bandwidth_share) + " to " + percent(twice->hbm_bandwidth_share) +
+              " of its bandwidth",
+          true);
+    trial.compile.shapes = options.compile.shapes;
+  }
+  if (options.precision != "bf16" && cycles < kAffordable) {
+    trial.precision = "bf16";
+    auto plain = simulate(source, trial, {});
+    if (plain.ok() && plain->cycles)
+      add(cycles / static_cast<double>(plain->cycles),
+          "--precision bf16 instead of " + options.precision, true);
+    trial.precision = options.precision;
+  }
+  // Host steps: what the crossings and the waiting cost.
+  double host = 0;
+  const Simulation::Node* first = nullptr;
+  if (auto u = s.units.find("host"); u != s.units.end())
+    if (auto c = u->second.find("compute"); c != u->second.end())
+      host = static_cast<double>(c->second);
+  int on_host = 0;
+  for (const auto& n : s.nodes) {
+    if (n.host_reason.empty()) continue;
+    if (!first) first = &n;
+    ++on_host;
+  }
+  if (first && host > 0)
+    add(cycles / std::max(cycles - host, 1.0),
+        std::to_string(on_host) + (on_host == 1 ? " op runs" : " ops run") + " on the host, `" +
+            first->name + "` (" + first->op + ") because " + first->host_reason,
+        false);
+  // Padding of what memory or the vector units are busy with.
+  for (const auto& n : s.nodes) {
+    if (n.padding < 1.5 || !n.cycles) continue;
+    const double share = static_cast<double>(n.cycles) / cycles;
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1fx", n.padding);
+    add(1 / (1 - share * (1 - 1 / n.padding)),
+        "`" + n.padded + "` of `" + n.name + "` is padded " + text +
+            ": make its last dimension a multiple of 128 and the one before of 8",
+        false);
+  }
+  std::stable_sort(s.advice.begin(), s.advice.end(),
+                   [](const auto& a, const auto& b) { return a.gain > b.gain; });
+  if (s.advice.size() > 3) s.advice.resize(3);
+}
+
+}  // namespace
 
 Result<Simulation> simulate(const ModelSource& source, const SimulateOptions& options,
                             const std::vector<NamedLiteral>& given) {
@@ -439,6 +524,8 @@ Result<Simulation> simulate(const ModelSource& source, const SimulateOptions& op
   }
   const auto start = std::chrono::steady_clock::now();
   std::vector<std::string> input_names;
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const auto& a : m->main()->body.args) shapes[a->name] = a->type.static_shape();
   for (const auto& a : m->main()->body.args) input_names.push_back(a->name);
   const bool matrix = chip.family == tpu::Family::Matrix;
   if (!matrix) {
@@ -454,6 +541,7 @@ Result<Simulation> simulate(const ModelSource& source, const SimulateOptions& op
   s.random_inputs = random;
   s.sizes = sizes;
   for (size_t i = 0; i < inputs.size(); ++i) s.inputs.push_back({input_names[i], inputs[i]});
+  if (options.advice) advise(s, source, options, shapes);
   return done;
 }
 

@@ -12,13 +12,14 @@
 namespace tenfold {
 
 struct SimulateOptions {
-  CompileOptions compile;          // target "tpu:v5e" or "tpu:FILE"
-  std::string precision = "bf16";  // of f32 contractions: bf16, bf16x3, bf16x6
-  bool timing_only = false;        // no values
-  bool tile_clock = true;          // timing_only: loops in steady state are multiplied out
-  uint64_t seed = 0;               // of random inputs
-  bool advice = true;              // simulate changes that might pay
-  bool code = false;               // kernel code and its loops as text, in code_report
+  CompileOptions compile;                   // target "tpu:v5e" or "tpu:FILE"
+  std::string precision = "bf16";           // of f32 contractions: bf16, bf16x3, bf16x6
+  bool timing_only = false;                 // no values
+  uint64_t max_cycles = uint64_t{1} << 40;  // a program that takes more is taken to run for ever
+  bool tile_clock = true;                   // timing_only: loops in steady state are multiplied out
+  uint64_t seed = 0;                        // of random inputs
+  bool advice = true;                       // simulate changes that might pay
+  bool code = false;                        // kernel code and its loops as text, in code_report
 };
 
 struct Simulation {

@@ -124,14 +124,18 @@ void for_each_op(Module& m, const std::function<void(Op*)>& f) {
 }
 
 bool has_side_effect(const Op& op) {
-  if (op.def->kind == OpKind::Terminator || op.is("tenfold.bind_symbol")) return true;
-  if (op.is("stablehlo.custom_call")) return op.flag("has_side_effect");
+  if (op.def->kind == OpKind::Terminator) return true;
+  const auto itself = [](const Op& o) {
+    return o.is("tenfold.bind_symbol") ||
+           (o.is("stablehlo.custom_call") && o.flag("has_side_effect"));
+  };
+  if (itself(op)) return true;
+  // A loop's body may bind symbols of its own; they die with it.
+  if (op.num_results() > 0) return false;
   bool nested = false;
   for (int i = 0; i < op.num_regions() && !nested; ++i)
-    walk(*op.region(i),
-         [&](const Op* o) { nested |= o->def->kind != OpKind::Terminator && has_side_effect(*o); });
-  // A loop's body may bind symbols of its own; they die with it.
-  return nested && op.num_results() == 0;
+    walk(*op.region(i), [&](const Op* o) { nested |= itself(*o); });
+  return nested;
 }
 
 void erase_dead(Op* op) {

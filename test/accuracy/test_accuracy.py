@@ -10,7 +10,7 @@ import pytest
 SOURCE = pathlib.Path(os.environ["TENFOLD_SOURCE"])
 
 
-@pytest.mark.parametrize("chip", ["TPU v1", "Edge TPU"])
+@pytest.mark.parametrize("chip", ["TPU v1", "Edge TPU", "TPU v6e (matmul mm |HBM)"])
 def test_errors_stay_within_the_thresholds(chip, tmp_path):
     run = subprocess.run(
         [sys.executable, str(SOURCE / "bench/accuracy/accuracy.py"), os.environ["TENFOLD_BIN"],

@@ -41,8 +41,8 @@ JUMPS = {"ArgMax", "ArgMin", "BlackmanWindow", "Cast", "CastLike", "Ceil", "Dyna
          "LpNormalization", "Normalizer", "LayerNormalization", "InstanceNormalization"}
 
 # No sequence lengths; stacked results joined; wrong beyond two spatial dimensions; NumPy's own types
-# of sums of integers.
-NOT_BY_REFERENCE = {"RNN", "GRU", "LSTM", "Loop", "GlobalMaxPool", "ReduceSumSquare", "ReduceSum",
+# of sums of integers; norms of other formulas; 8-bit floats as integers.
+NOT_BY_REFERENCE = {"Normalizer", "LpNormalization", "Constant", "RNN", "GRU", "LSTM", "Loop", "GlobalMaxPool", "ReduceSumSquare", "ReduceSum",
                     "ReduceProd", "ReduceL1"}
 
 def schema_at(domain, op, opset):

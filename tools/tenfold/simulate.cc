@@ -17,6 +17,7 @@ struct Simulate {
   Common common;
   InputFlags inputs;
   std::string model, output_dir, mode = "", precision = "bf16";
+  uint64_t max_cycles = uint64_t{1} << 40;
   bool timing_only = false, code = false, no_advice = false;
 };
 
@@ -145,6 +146,7 @@ Result<int> run(Simulate c) {
   o.seed = c.common.seed;
   o.advice = !c.no_advice;
   o.code = c.code;
+  o.max_cycles = c.max_cycles;
   if (c.mode == "tile" && !c.timing_only)
     return Error{"sim-mode",
                  "the tile clock computes no values; add --timing-only, or take --mode bundle",
@@ -211,6 +213,7 @@ void add_simulate(CLI::App& program, Action& action) {
   sub->add_option("--seed", c->common.seed, "Of the random inputs");
   sub->add_option("--output-dir", c->output_dir, "Write NAME.npy for each output");
   sub->add_flag("--code", c->code, "Say on standard error how each kernel's loops were scheduled");
+  sub->add_option("--max-cycles", c->max_cycles, "Give up on a program that takes more");
   sub->add_flag("--no-advice", c->no_advice, "Do not simulate what would help");
   sub->add_flag("--json", c->common.json, "One JSON object on standard output");
   c->inputs.add_options(sub);

@@ -24,6 +24,34 @@ const Place* Vectorizer::Impl::place_of(const BufferDef* buffer) {
   return nullptr;
 }
 
+std::optional<Coord> Vectorizer::Impl::split_coord(const Expr& e) {
+  int64_t by = 0;
+  if (e->kind != ExprNode::Kind::Op || (e->prim != Prim::FloorDiv && e->prim != Prim::FloorMod) ||
+      !loop::is_const(e->args[1], &by) || by <= 0)
+    return std::nullopt;
+  const Coord inner = coord(e->args[0], 0);
+  if (refusal) return std::nullopt;
+  const int64_t width = inner.kl ? kLanes : static_cast<int64_t>(units) * kSublanes;
+  if (inner.kl + inner.ks != 1 || inner.kl * inner.ks != 0 || by % width || inner.base.c % width ||
+      !inner.base.terms_divide(width))
+    return std::nullopt;
+  Val base;
+  base.kind = Val::Kind::Index;
+  base.dtype = DType::I64;
+  base.index = inner.base;
+  Coord r;
+  r.base = inner.base.is_const()
+               ? Sx(e->prim == Prim::FloorDiv ? inner.base.c / by : inner.base.c % by)
+               : x.apply(e->prim, {base, x.constant(DType::I64, 0, by)}, DType::I64).index;
+  if (e->prim == Prim::FloorMod) {
+    r.kl = inner.kl;
+    r.ks = inner.ks;
+    // What a scalar division gives is still a multiple of the width: said so that tiles are seen.
+    if (!r.base.terms_divide(width)) r.base = floor_div(b, r.base, width) * width;
+  }
+  return r;
+}
+
 Coord Vectorizer::Impl::coord(const Expr& e, const Sx& origin) {
   Coord r;
   const Linear l = linear(e, lets);
@@ -35,6 +63,14 @@ Coord Vectorizer::Impl::coord(const Expr& e, const Sx& origin) {
         r.base = r.base + it->second.first * k;
         if (it->second.role == Role::Sublane) r.ks += k;
         if (it->second.role == Role::Lane) r.kl += k;
+        continue;
+      }
+    }
+    if ((sublane && loop::uses(term, sublane)) || (lane && loop::uses(term, lane))) {
+      if (const std::optional<Coord> split = split_coord(term)) {
+        r.base = r.base + split->base * k;
+        r.ks += split->ks * k;
+        r.kl += split->kl * k;
         continue;
       }
     }
@@ -98,6 +134,11 @@ Address Vectorizer::Impl::address(const Place& p, const std::vector<Expr>& index
       stride *= p.layout.dims[d];
     }
   }
+  // Sublanes that step through whole column tiles.
+  if (a.col.kl == 1 && a.col.ks && a.col.ks % kLanes == 0 && !p.layout.flat) {
+    a.tile_step = a.col.ks / kLanes;
+    a.col.ks = 0;
+  }
   if (guard_depth) {
     // With sublanes in it only the sum of both is inside: the margins of VMEM take the rest.
     if (!a.outer_step) a.outer = clamp(a.outer, p.layout.outer - 1);
@@ -153,7 +194,7 @@ Val Vectorizer::Impl::load_rows(const Place& p, const Address& a, const Sx& ct_i
   r.kind = Val::Kind::Vec;
   r.dtype = t;
   const int64_t ks = a.row.ks;
-  if (ks && a.outer_step) {
+  if (ks && (a.outer_step || a.tile_step)) {
     refuse("two dimensions move with the sublanes", sublane, Role::Sublane);
     return r;
   }
@@ -166,11 +207,11 @@ Val Vectorizer::Impl::load_rows(const Place& p, const Address& a, const Sx& ct_i
     const Sx part = pack == 1 ? Sx(0) : floor_div(b, in, kSublanes);
     Sx at = tile_row(p, a.outer, tile, ct) + word_row;
     if (linear_rows) at = p.base + a.outer * (l.row_tiles * kTileRows) + a.row.base;
-    if (!a.outer_step) {
+    if (!a.outer_step && !a.tile_step) {
       r.v.push_back(extract(t, b.load_bcast(p.region, to_arg(b, at)), part));
       return r;
     }
-    const int64_t stride = a.outer_step * l.row_tiles * l.col_tiles * kTileRows;
+    const int64_t stride = (a.outer_step * l.row_tiles * l.col_tiles + a.tile_step) * kTileRows;
     if ((guard_depth || rows_now % kSublanes) && std::abs(stride) * kSublanes > kSlackRows) {
       refuse("rows far apart with a ragged end", sublane, Role::Sublane);
       return r;
@@ -417,6 +458,7 @@ void Vectorizer::Impl::store_to(const Place& p, const std::vector<Expr>& index, 
   const Address a = address(p, index);
   if (!a.ok) return;
   const Layout& l = p.layout;
+  if (a.tile_step) return refuse("rows become column tiles", sublane, Role::Sublane);
   if (a.row.kl || a.col.kl > 1 || a.col.kl < 0 || (a.col.kl && a.col.ks))
     return refuse("the lanes step through another dimension of the result", lane, Role::Lane);
   const Sx q = floor_div(b, a.col.base, kLanes), off = floor_mod(b, a.col.base, kLanes);

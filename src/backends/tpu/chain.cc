@@ -176,7 +176,10 @@ std::optional<Nest> make_chain(std::vector<Nest>* taken, const Chip& chip,
     }
     all.flops += links[k].flops;
     if (k == 0) all.name = links[k].name;
-    if (commit) link.nest = std::move(links[k]);
+    if (commit) {
+      link.nest = std::move(links[k]);
+      link.nest.in_chain = true;
+    }
     chain->links.push_back(std::move(link));
   }
   all.chain = std::move(chain);

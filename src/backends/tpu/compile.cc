@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <unordered_map>
 #include <unordered_set>
@@ -55,7 +56,7 @@ struct ValueState {
 };
 
 struct Step {
-  enum class Kind : uint8_t { Kernel, Host, Copy, LoopBegin, LoopEnd } kind = Kind::Kernel;
+  enum class Kind : uint8_t { Kernel, Host, Copy, Count, LoopBegin, LoopEnd } kind = Kind::Kernel;
   std::optional<Nest> nest;                    // Kernel
   int host = -1;                               // Host: index into host works
   const Value *from = nullptr, *to = nullptr;  // Copy, whole
@@ -97,8 +98,11 @@ void reads_of(const GraphOp& op, std::vector<const Value*>& out) {
 
 class ChipCompiler {
  public:
-  ChipCompiler(const Module& m, const Chip& chip, const TpuOptions& o)
-      : module_(m), chip_(chip), options_(o), vmem_(chip) {
+  // Groups (by root and size) that turned out not to fit the chip once their code was written.
+  using Refused = std::map<std::pair<const GraphOp*, size_t>, std::string>;
+
+  ChipCompiler(const Module& m, const Chip& chip, const TpuOptions& o, Refused* refused)
+      : module_(m), chip_(chip), options_(o), refused_(*refused), vmem_(chip) {
     context_.chip = &chip;
     context_.precision = o.precision;
   }
@@ -253,7 +257,13 @@ class ChipCompiler {
     // What the body carries; the counter, where only the count needs it, is not.
     std::vector<size_t> carried;
     for (size_t i = 0; i < body.args.size(); ++i) {
-      if (static_cast<int>(i) == counted->counter && !counted->counter_used) continue;
+      if (static_cast<int>(i) == counted->counter) {
+        if (!counted->counter_used) continue;
+        if (counted->step) {
+          carried.push_back(i);
+          continue;
+        }
+      }
       if (auto why = type_problem(body.args[i]->type))
         return "the loop carries a tensor, and " + *why;
       const Value* r = body.results()[i];
@@ -295,6 +305,14 @@ class ChipCompiler {
     for (size_t i : carried) {
       const Value *r = body.results()[i], *arg = body.args[i].get();
       if (r == arg) continue;
+      if (static_cast<int>(i) == counted->counter && counted->step) {
+        Step count;
+        count.kind = Step::Kind::Count;
+        count.to = arg;
+        count.trips = *counted->step;
+        steps_.push_back(std::move(count));
+        continue;
+      }
       if (in_place(begin + 1, r, arg))
         alias_[r] = arg;
       else
@@ -395,6 +413,8 @@ class ChipCompiler {
 
   // Empty: it runs on the chip.
   std::string try_chip(const Group& g) {
+    if (auto it = refused_.find({g.root, g.members.size()}); it != refused_.end())
+      return it->second;
     for (int i = 0; i < g.root->num_results(); ++i)
       if (done_.count(g.root->result(i))) return "";
     std::string name = node_name(*g.root) + "." + std::to_string(steps_.size());
@@ -494,8 +514,9 @@ class ChipCompiler {
       const int at = static_cast<int>(i);
       Step& s = steps_[i];
       if (s.kind == Step::Kind::LoopBegin || s.kind == Step::Kind::LoopEnd) continue;
-      if (s.kind == Step::Kind::Copy) {
+      if (s.kind == Step::Kind::Copy || s.kind == Step::Kind::Count) {
         for (const Value* v : {s.from, s.to}) {
+          if (!v) continue;
           ValueState& x = state(v);
           x.chip = true;
           x.last = std::max(x.last, at);
@@ -706,6 +727,14 @@ class ChipCompiler {
           out_.kernels.push_back(std::move(report));
           continue;
         }
+        case Step::Kind::Count: {
+          code::Kernel code("count." + std::to_string(i));
+          code::Builder b(&code);
+          TF_TRY(emit_count(b, home(steps_[i].to, i), steps_[i].trips));
+          TF_ASSIGN(code::CompileReport report, code::compile(code, chip_, &p, co));
+          out_.kernels.push_back(std::move(report));
+          continue;
+        }
         case Step::Kind::LoopBegin:
           TF_TRY(loop_begin(i, co));
           continue;
@@ -734,11 +763,21 @@ class ChipCompiler {
         }
         if (any) ahead = [&next, &b] { emit_first_copies(next, b, next.early); };
       }
-      if (auto r = emit_staged(k, b, chip_, ahead))
-        TF_CHECK(false, "kernel " + k.nest->name + " was lowered, but not in blocks: " + r->reason);
+      const auto group = std::make_pair(static_cast<const GraphOp*>(k.nest->group.root),
+                                        k.nest->group.members.size());
+      if (auto r = emit_staged(k, b, chip_, ahead)) {
+        refused_[group] = "not in blocks: " + r->reason;
+        return Error{
+            "tpu-spill", "kernel " + k.nest->name + ": " + r->reason, {module_.source}, {}};
+      }
       if (options_.text)
         out_.kernel_text.push_back(loop::print(k.nest->kernel) + code::to_text(code));
-      TF_ASSIGN(code::CompileReport report, code::compile(code, chip_, &p, co));
+      auto compiled = code::compile(code, chip_, &p, co);
+      if (!compiled.ok()) {
+        refused_[group] = compiled.errors().front().message;
+        return compiled.take_errors();
+      }
+      code::CompileReport& report = *compiled;
       out_.kernels.push_back(std::move(report));
     }
     if (chip_.cores > 1) p.insts[p.first[guard]].a[1] = static_cast<int32_t>(p.num_bundles());
@@ -761,6 +800,16 @@ class ChipCompiler {
     shape.rows = static_cast<uint32_t>(l.mem_rows());
     b.dma(x, 0, y, 0, kSemaphores - 1, shape);
     b.wait(kSemaphores - 1, 1, {x, y});
+  }
+
+  // A whole number in one tile, `by` more.
+  Status emit_count(code::Builder& b, const Home& at, int64_t by) {
+    if (at.vmem_row < 0)
+      return Error{"tpu-spill", "a loop's counter has no room on the chip", {module_.source}, {}};
+    const code::RegionRef x =
+        b.region("counter", Space::Vmem, static_cast<uint32_t>(at.vmem_row), kTileRows);
+    b.store(x, 0, b.vec(Op::VAddI, b.load(x, 0), b.vec(Op::VSplat, static_cast<int>(by))));
+    return ok_status();
   }
 
   static constexpr int32_t kLoopWord = 1024;  // SMEM: rounds left, by depth
@@ -828,6 +877,7 @@ class ChipCompiler {
   const Module& module_;
   const Chip& chip_;
   TpuOptions options_;
+  Refused& refused_;
   VmemMap vmem_;
   LowerContext context_;
   const Block* block_ = nullptr;
@@ -850,7 +900,13 @@ class ChipCompiler {
 Result<ChipProgram> compile_chip(const Module& m, const Chip& chip, const TpuOptions& options) {
   if (chip.family != Family::Bundle)
     return Error{"tpu-family", chip.name + " is not of the bundle family", {"--target"}, {}};
-  return ChipCompiler(m, chip, options).run();
+  // A kernel that its code shows not to fit leaves the plan, and the plan is made again.
+  ChipCompiler::Refused refused;
+  for (;;) {
+    const size_t before = refused.size();
+    auto done = ChipCompiler(m, chip, options, &refused).run();
+    if (done.ok() || refused.size() == before) return done;
+  }
 }
 
 }  // namespace tenfold::tpu

@@ -94,10 +94,19 @@ std::optional<CountedLoop> count_rounds(const Module& m, const GraphOp& loop) {
     auto out = evaluate(*scratch, *f, {value});
     if (!out.ok()) return std::nullopt;
     if (!(*out)[0].as_i64(0)) break;
+    const int64_t by = (*out)[1].as_i64(0) - value.as_i64(0);
+    if (r.rounds == 0 && is_integer(value.dtype()) && by == static_cast<int32_t>(by))
+      r.step = static_cast<int32_t>(by);
+    else if (r.step && (by != *r.step || value.as_i64(0) != static_cast<int32_t>(value.as_i64(0))))
+      r.step.reset();
     value = (*out)[1];
   }
   if (r.rounds > kMostRounds) return std::nullopt;
   r.last = value;
+  // A counter whose next value something else reads is a value like any other.
+  const GraphOp* maker = next->def();
+  for (const GraphOp* u : next->users())
+    if (!maker || u->def->kind != OpKind::Terminator) r.step.reset();
   for (const GraphOp* u : arg->users()) r.counter_used |= !body_ops.count(u);
   for (const GraphOp* op : body_ops) {
     bool only = true;
@@ -106,7 +115,7 @@ std::optional<CountedLoop> count_rounds(const Module& m, const GraphOp& loop) {
         only &= body_ops.count(u) || u->def->kind == OpKind::Terminator;
     if (only) r.only_counter.insert(op);
   }
-  if (r.counter_used) r.only_counter.clear();
+  if (r.counter_used && !r.step) r.only_counter.clear();
   if (r.rounds == 0) return std::nullopt;  // nothing runs: the host passes the values on
   return r;
 }

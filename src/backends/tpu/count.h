@@ -12,8 +12,9 @@ namespace tenfold::tpu {
 struct CountedLoop {
   int counter = 0;  // the operand that decides
   int64_t rounds = 0;
-  bool counter_used = false;  // by more than the count itself
-  Literal last;               // the counter after the loop
+  bool counter_used = false;    // by more than the count itself
+  Literal last;                 // the counter after the loop
+  std::optional<int32_t> step;  // what it grows by each round, where that is always the same
   std::unordered_set<const tenfold::Op*>
       only_counter;  // ops of the body that serve the count alone
 };

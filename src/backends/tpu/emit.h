@@ -35,6 +35,7 @@ struct Address {
   bool ok = false;
   Sx outer;                // index over the outer dimensions, flattened
   int64_t outer_step = 0;  // of it, a sublane
+  int64_t tile_step = 0;   // of the column tile, a sublane
   Coord row, col;
 };
 
@@ -82,7 +83,8 @@ struct Vectorizer::Impl {
   // --- expressions
   Val value(const Expr& e);
   Val compute(const Expr& e);
-  Sx scalar(const Expr& e);          // of an index expression without lanes or sublanes
+  Sx scalar(const Expr& e);  // of an index expression without lanes or sublanes
+  bool same_in_all_lanes(const Expr& e) const;
   bool varies(const Expr& e) const;  // with lanes or sublanes
   Val axis_value(const Axis& a);
   size_t units_now() const { return sublane ? units : 1; }
@@ -91,6 +93,8 @@ struct Vectorizer::Impl {
   // --- memory
   const Place* place_of(const BufferDef* buffer);
   Coord coord(const Expr& e, const Sx& origin);
+  // A quotient or remainder whose divisor the lanes (or sublanes) at hand never straddle.
+  std::optional<Coord> split_coord(const Expr& e);
   Address address(const Place& p, const std::vector<Expr>& index);
   Val load(const Place& p, const std::vector<Expr>& index);
   void store_to(const Place& p, const std::vector<Expr>& index, const Val& v);
@@ -130,6 +134,7 @@ struct Vectorizer::Impl {
   size_t units = 1;      // of the sublane loop at hand
   int64_t rows_now = 8;  // rows of it that exist; less than 8 * units at a ragged end
   int64_t step_rows = 8;
+  bool reciprocals = false;
   bool mixed = false;            // accesses of several packings: a ragged end is emitted by itself
   std::vector<Mask> conditions;  // of stores: one mask, or one a unit
   std::vector<std::vector<Mask>> condition_stack;

@@ -226,6 +226,10 @@ std::optional<Refusal> emit_nest(const Nest& n, code::Builder& b, const Chip& ch
                                  int64_t* scratch_rows) {
   Vectorizer v(b, chip, n.roles, scratch, scratch_row);
   v.set_step_rows(n.step_rows);
+  const bool to_bf16 = std::all_of(n.params.begin(), n.params.end(), [](const Param& p) {
+    return !p.written || p.layout.dtype == DType::BF16;
+  });
+  if (n.in_chain && to_bf16) v.use_reciprocals();
   for (size_t i = 0; i < n.params.size(); ++i) v.place(n.params[i].buffer.get(), places[i]);
   for (const auto& [var, s] : spans) v.span(var, s);
   if (n.contraction)

@@ -52,8 +52,9 @@ struct Nest {
   int64_t scratch_rows = 0;  // of workspaces and partial sums, on the whole nest
   int pieces = 1;            // bf16 numbers an f32 factor of a contraction is split into
   double flops = 0;
+  bool in_chain = false;  // one of several that run block by block
   std::shared_ptr<const Chain>
-      chain;  // the nest is several, block by block; only params are its own
+      chain;                 // the nest is several, block by block; only params are its own
   bool elementwise = false;  // each element of the result from the same element of the operands
 };
 

@@ -17,6 +17,7 @@ void Vectorizer::place(const loop::BufferDef* buffer, Place p) {
   impl_->places[buffer] = std::move(p);
 }
 void Vectorizer::span(const loop::VarDef* v, Span s) { impl_->spans[v] = s; }
+void Vectorizer::use_reciprocals() { impl_->reciprocals = true; }
 void Vectorizer::set_step_rows(int64_t rows) { impl_->step_rows = rows; }
 void Vectorizer::body(const loop::Body& b) { impl_->body(b); }
 std::optional<Refusal> Vectorizer::refusal() const {
@@ -114,6 +115,15 @@ Val Vectorizer::Impl::value(const Expr& e) {
   return compute(e);
 }
 
+bool Vectorizer::Impl::same_in_all_lanes(const Expr& e) const {
+  bool same = lane != nullptr;
+  loop::visit_once(e, [&](const Expr& n) {
+    if (n->kind != ExprNode::Kind::Var) return;
+    same &= n->var.get() != lane && !lets.count(n->var.get()) && !let_values.count(n->var.get());
+  });
+  return same;
+}
+
 Val Vectorizer::Impl::compute(const Expr& e) {
   switch (e->kind) {
     case ExprNode::Kind::Const:
@@ -160,6 +170,15 @@ Val Vectorizer::Impl::compute(const Expr& e) {
     case ExprNode::Kind::Op: {
       std::vector<Val> args;
       for (const Expr& a : e->args) args.push_back(value(a));
+      if (e->prim == Prim::Div && e->dtype == DType::F32 && reciprocals &&
+          same_in_all_lanes(e->args[1])) {
+        Val r;
+        r.kind = Val::Kind::Vec;
+        r.dtype = DType::F32;
+        for (size_t u = 0; u < tenfold::tpu::units(args[1]); ++u)
+          r.v.push_back(b.vec(Op::VRcp, x.vec(args[1], u)));
+        return x.apply(Prim::Mul, {args[0], r}, DType::F32);
+      }
       return x.apply(e->prim, args, e->dtype);
     }
     case ExprNode::Kind::Cast:

@@ -72,6 +72,10 @@ class Vectorizer {
   // Rows of a sublane step: 8 times the widest packing met there.
   void set_step_rows(int64_t rows);
 
+  // f32 quotients by what is the same in all lanes may be products with one reciprocal. Only where
+  // the result is rounded to bf16 at once, which hides the difference.
+  void use_reciprocals();
+
   void body(const loop::Body& b);
   std::optional<Refusal> refusal() const;
   int64_t scratch_rows() const;  // VMEM rows of workspaces, from scratch_row on

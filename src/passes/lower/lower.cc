@@ -7,6 +7,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "base/file.h"
 #include "passes/lower/emit_kernel.h"
 #include "passes/lower/fusion_plan.h"
 #include "passes/lower/loop_cost.h"
@@ -20,17 +21,20 @@ namespace {
 using rt::BufferInfo;
 using rt::Instr;
 
+// Equal for equal contents. Of a large constant some words stand for all: reading gigabytes here
+// would cost as much as the rest of the compilation.
 uint64_t content_hash(const Literal& l) {
   uint64_t h = 0x9e3779b97f4a7c15ull ^ l.byte_count();
-  const std::byte* p = l.bytes();
-  size_t n = l.byte_count();
-  for (; n >= 8; n -= 8, p += 8) {
+  constexpr size_t kWords = 1024;
+  const size_t words = l.byte_count() / 8, step = std::max<size_t>(words / kWords, 1);
+  for (size_t i = 0; i < words; i += step) {
     uint64_t w;
-    std::memcpy(&w, p, 8);
+    std::memcpy(&w, l.bytes() + i * 8, 8);
     h = (h ^ w) * 0xff51afd7ed558ccdull;
     h ^= h >> 32;
   }
-  for (; n > 0; --n, ++p) h = (h ^ static_cast<uint64_t>(*p)) * 0xff51afd7ed558ccdull;
+  for (size_t i = words * 8; i < l.byte_count(); ++i)
+    h = (h ^ static_cast<uint64_t>(l.bytes()[i])) * 0xff51afd7ed558ccdull;
   return h ^ static_cast<uint64_t>(l.dtype());
 }
 
@@ -124,11 +128,12 @@ class Lowering {
   }
 
   int constant_buffer(const Literal& l, const std::string& name) {
-    auto [first, end] = constants_by_content_.equal_range(content_hash(l));
+    const uint64_t hash = content_hash(l);
+    auto [first, end] = constants_by_content_.equal_range(hash);
     for (auto it = first; it != end; ++it)
       if (values_.at(it->second).value.same(l)) return it->second;
     int b = new_buffer(l.type(), BufferInfo::Kind::Constant, name);
-    constants_by_content_.emplace(content_hash(l), b);
+    constants_by_content_.emplace(hash, b);
     values_[b] = {l, 0, std::nullopt};
     return b;
   }
@@ -570,10 +575,17 @@ class Lowering {
 }  // namespace
 
 void place(const PlacedConstant& c, std::byte* blob) {
-  if (c.layout)
-    repack(c.value, *c.layout, blob + c.offset);
-  else
-    std::memcpy(blob + c.offset, c.value.bytes(), c.value.byte_count());
+  if (c.layout) return repack(c.value, *c.layout, blob + c.offset);
+  // Piece by piece, so that a mapped file and its copy never stand in memory together; pages of
+  // zeros stay unwritten and so take none.
+  constexpr size_t kPiece = size_t{16} << 20;
+  const std::byte* from = c.value.bytes();
+  for (size_t at = 0, n; at < c.value.byte_count(); at += n) {
+    n = std::min(kPiece, c.value.byte_count() - at);
+    const bool zero = from[at] == std::byte{0} && std::memcmp(from + at, from + at + 1, n - 1) == 0;
+    if (!zero) std::memcpy(blob + c.offset + at, from + at, n);
+    drop_mapped_pages(from + at, n);
+  }
 }
 
 Result<Lowered> lower(const Module& m, const LowerOptions& options) {

@@ -40,7 +40,8 @@ const ResourceUses* Machine::uses(const Instr& in) {
     case Holds::Nothing:
       break;
     case Holds::WeightPort:
-      unit = kNumSlots + in.a[0];
+      // Weights may come in by the path of the rows.
+      unit = kNumSlots + (chip_.mxu_shared_input ? n : 0) + in.a[0];
       break;
     case Holds::Rows:
       unit = kNumSlots + n + in.a[0];
