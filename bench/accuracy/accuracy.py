@@ -157,7 +157,7 @@ THRESHOLDS = {
 }
 
 
-LIMIT_SECONDS = 60
+LIMIT_SECONDS = 40
 
 
 def simulate(tenfold, chips, row):

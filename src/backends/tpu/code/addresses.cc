@@ -3,6 +3,7 @@
 // does not change in it) plus a number. The region's row is in the number, so buffers walked with
 // the same stride share a pointer.
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <optional>
 
@@ -35,6 +36,14 @@ Linear add(const Linear& a, const Linear& b, uint32_t times) {
   }
   std::erase_if(r.terms, [](const auto& t) { return t.second == 0; });
   return r;
+}
+
+// r times a constant; a shift is much faster than a product.
+Instr times(int32_t to, int32_t r, uint32_t c) {
+  if (std::has_single_bit(c)) {
+    return instr(Op::SShl, {Scalar{to}, Scalar{r}, Arg(std::countr_zero(c))});
+  }
+  return instr(Op::SMul, {Scalar{to}, Scalar{r}, Arg(static_cast<int32_t>(c))});
 }
 
 class Lowering {
@@ -140,8 +149,7 @@ class Lowering {
         int32_t term = r;
         if (c != 1) {
           term = new_scalar();
-          out_->emplace_back(
-              instr(Op::SMul, {Scalar{term}, Scalar{r}, Arg(static_cast<int32_t>(c))}));
+          out_->emplace_back(times(term, r, c));
         }
         if (sum != kNoReg) {
           int32_t both = new_scalar();
@@ -274,8 +282,7 @@ class Lowering {
       int32_t term = r;
       if (c != 1) {
         term = new_scalar();
-        l->before.emplace_back(
-            instr(Op::SMul, {Scalar{term}, Scalar{r}, Arg(static_cast<int32_t>(c))}));
+        l->before.emplace_back(times(term, r, c));
       }
       if (sum == kNoReg) {
         sum = term;
