@@ -22,16 +22,26 @@ std::vector<std::string> pipeline(int opt_level) {
                       });
   }
   if (opt_level >= 2) {
-    p.insert(p.end(),
-             {
-                 "fuse_normalizations", "eliminate_dead_code", "fuse_attention",
-                 "narrow_contractions", "fold_affine",         "channels_last",
-                 "fold_constants",      "simplify_views",      "sink_transposes",
-                 "simplify_views",      "sink_transposes",     "simplify_views",
-                 "sink_reshapes",       "simplify_views",      "eliminate_dead_code",
-                 "pad_convolutions",    "fold_constants",      "share_common_subexpressions",
-                 "narrow_weights",
-             });
+    p.insert(p.end(), {
+                          "fuse_normalizations",
+                          "eliminate_dead_code",
+                          "fuse_attention",
+                          "narrow_contractions",
+                          "fold_affine",
+                          "channels_last",
+                          "fold_constants",
+                          "simplify_views",
+                          "sink_transposes",
+                          "simplify_views",
+                          "sink_transposes",
+                          "simplify_views",
+                          "sink_reshapes",
+                          "simplify_views",
+                          "eliminate_dead_code",
+                          "pad_convolutions",
+                          "fold_constants",
+                          "share_common_subexpressions",
+                      });
   }
   p.push_back("eliminate_dead_code");
   return p;
@@ -42,7 +52,6 @@ Result<PipelineReport> run_pipeline(Module& m, const PipelineOptions& options) {
   PassContext context;
   context.fast_math = options.fast_math;
   context.signed_bytes = options.signed_bytes;
-  context.weights = options.weights;
   std::regex filter(options.dump_filter.empty() ? ".*" : options.dump_filter);
   int number = 0;
   auto dump = [&](const std::string& name) -> Status {

@@ -12,7 +12,6 @@ struct PipelineOptions {
   int opt_level = 3;
   bool fast_math = false;
   bool signed_bytes = false;          // see PassContext; compile() sets it from the target
-  DType weights = DType::F32;         // storage of weights (--precision): F32, F16 or BF16
   std::vector<std::string> disabled;  // pass names
   std::string stop_after;             // pass name, empty: run all
   int max_passes = -1;                // bisection: run only the first so many

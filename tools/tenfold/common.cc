@@ -51,6 +51,12 @@ void check_pass(const std::string& option, const std::string& name) {
                              "no pass is called `" + name + "`; there are " + join(known, ", "));
 }
 
+void check_place(const std::string& option, const std::string& name, int level) {
+  if (name.empty() || place_of_pass(name, level) > 0) return;
+  throw CLI::ValidationError(option, "-O" + std::to_string(level) + " has no pass `" + name +
+                                         "`; it has " + join(pipeline(level), ", "));
+}
+
 }  // namespace
 
 void Common::add_compile_options(CLI::App* app) {
@@ -66,13 +72,18 @@ void Common::add_compile_options(CLI::App* app) {
       ->allow_extra_args(false);
   app->add_flag("--fast-math", fast_math, "Let float arithmetic be reordered and contracted");
   app->add_option("--dump", dump,
-                  "Write the model after each pass and every kernel to a folder, DIR[:REGEX]");
-  app->add_option("--stop-after", stop_after, "End the graph passes after this one");
+                  "Write the model after each pass and every kernel to a folder, DIR[:REGEX]")
+      ->envname("TENFOLD_DUMP");
+  app->add_option(
+      "--start-from", start_from,
+      "Begin the graph passes with this one, or with a dump's number (07-sink_reshapes): "
+      "the model is what --dump wrote before it");
+  app->add_option("--stop-after", stop_after,
+                  "End the graph passes after this one, or after a dump's number");
   app->add_option("--disable-pass", disabled, "Leave a graph pass out; may be repeated")
       ->allow_extra_args(false);
-  app->add_option("--precision", precision,
-                  "Storage of f32 weights of products; the arithmetic stays f32")
-      ->check(CLI::IsMember({"f32", "f16-weights", "bf16-weights"}))
+  app->add_option("--precision", precision, "Storage of f32 weights; this build has f32 alone")
+      ->check(CLI::IsMember({"f32"}))
       ->capture_default_str();
   app->add_flag("--time-passes", time_passes, "Say on standard error how long each pass took");
 }
@@ -97,12 +108,15 @@ SessionOptions Common::session_options() const {
   PipelineOptions& p = o.compile.pipeline;
   p.opt_level = opt_level;
   p.fast_math = fast_math;
-  if (precision == "f16-weights") p.weights = DType::F16;
-  if (precision == "bf16-weights") p.weights = DType::BF16;
   p.disabled = disabled;
+  p.start_from = start_from;
   p.stop_after = stop_after;
-  for (const auto& d : disabled) check_pass("--disable-pass", d);
-  if (!stop_after.empty()) check_pass("--stop-after", stop_after);
+  for (const auto& d : disabled) {
+    check_pass("--disable-pass", d);
+    if (needed_pass(d)) throw CLI::ValidationError("--disable-pass", d + " is needed by lowering");
+  }
+  check_place("--start-from", start_from, opt_level);
+  check_place("--stop-after", stop_after, opt_level);
   if (!dump.empty()) {
     size_t colon = dump.find(':');
     p.dump_dir = dump.substr(0, colon);
