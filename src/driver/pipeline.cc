@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <regex>
 
 #include "base/file.h"
@@ -12,7 +14,8 @@ namespace tenfold {
 
 std::vector<std::string> pipeline(int opt_level) {
   // Needed by lowering at any level.
-  std::vector<std::string> p = {"inline_functions"};
+  // Twice: calls have demands of their own, and a composite may become an op that has.
+  std::vector<std::string> p = {"state_size_rules", "inline_functions", "state_size_rules"};
   if (opt_level >= 1) {
     p.insert(p.end(), {
                           "eliminate_dead_code",
@@ -47,8 +50,31 @@ std::vector<std::string> pipeline(int opt_level) {
   return p;
 }
 
+bool needed_pass(std::string_view name) {
+  return name == "inline_functions" || name == "state_size_rules";
+}
+
+int place_of_pass(const std::string& name, int opt_level) {
+  const std::vector<std::string> passes = pipeline(opt_level);
+  size_t dash = name.find('-'), digits = name.find_first_not_of("0123456789");
+  if (dash != std::string::npos && dash > 0 && dash < 4 && digits == dash) {
+    auto place = static_cast<size_t>(std::atoi(name.c_str()));
+    bool right = place >= 1 && place <= passes.size() && passes[place - 1] == name.substr(dash + 1);
+    return right ? static_cast<int>(place) : 0;
+  }
+  auto at = std::find(passes.begin(), passes.end(), name);
+  return at == passes.end() ? 0 : static_cast<int>(at - passes.begin()) + 1;
+}
+
 Result<PipelineReport> run_pipeline(Module& m, const PipelineOptions& options) {
   PipelineReport report;
+  int first = 1, last = INT_MAX;
+  for (auto [name, place] :
+       {std::pair(&options.start_from, &first), {&options.stop_after, &last}}) {
+    if (name->empty()) continue;
+    *place = place_of_pass(*name, options.opt_level);
+    TF_CHECK(*place > 0, "the pipeline has no pass " + *name);
+  }
   PassContext context;
   context.fast_math = options.fast_math;
   context.signed_bytes = options.signed_bytes;
@@ -63,8 +89,10 @@ Result<PipelineReport> run_pipeline(Module& m, const PipelineOptions& options) {
   TF_TRY(dump("import"));
   int ran = 0;
   for (const std::string& name : pipeline(options.opt_level)) {
-    if (options.max_passes >= 0 && ran >= options.max_passes && name != "inline_functions") break;
+    if (options.max_passes >= 0 && ran >= options.max_passes && !needed_pass(name)) break;
     ++number;
+    if (number > last) break;
+    if (number < first) continue;
     if (std::count(options.disabled.begin(), options.disabled.end(), name)) continue;
     const GraphPass* pass = find_graph_pass(name);
     TF_CHECK(pass, "the pipeline names no pass: " + name);
@@ -81,7 +109,6 @@ Result<PipelineReport> run_pipeline(Module& m, const PipelineOptions& options) {
                  "pass " + name + " broke the graph:\n" + (s.ok() ? "" : to_string(s.errors())));
       }
     }
-    if (name == options.stop_after) break;
   }
   report.remarks = std::move(context.remarks);
   return report;

@@ -116,6 +116,10 @@ class Printer {
         return "while " + block_name(0) + " do " + block_name(1);
       case Instr::Op::Check:
         return "check " + list(n.args) + ": " + n.message;
+      case Instr::Op::CheckSizes: {
+        static constexpr const char* kRelations[] = {" == ", " <= ", " == 1 or == "};
+        return "check " + size(n.sizes[0]) + kRelations[n.a] + size(n.sizes[1]) + ": " + n.message;
+      }
     }
     return "?";
   }

@@ -132,6 +132,16 @@ Dim GraphBuilder::bind_symbol(Value* scalar, std::string_view stem, int64_t min,
   return Dim::symbol(name, min, max);
 }
 
+void GraphBuilder::require(const SizeRule& rule, std::string_view what) {
+  Op* op = create("tenfold.require", {},
+                  {{"sizes", Attr{std::vector<Dim>{rule.a, rule.b}}},
+                   {"relation", Attr{std::string(name(rule.relation))}},
+                   {"what", Attr{std::string(what)}}});
+  Diag diag(*op);
+  if (!diag.need(rule)) fail(rule.id(), std::string(what) + ": " + rule.str());
+  if (diag.rules().empty()) block_->erase(op);
+}
+
 // --- elementwise ---------------------------------------------------------------------------------
 
 namespace {

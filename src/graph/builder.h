@@ -35,6 +35,8 @@ class GraphBuilder {
   Value* dims_value(const std::vector<Dim>& dims, DType t = DType::I64);  // tenfold.dims, rank 1
   Value* dim_scalar(const Dim& d, DType t = DType::I64);                  // rank 0
   Dim bind_symbol(Value* i64_scalar, std::string_view stem, int64_t min, int64_t max);
+  // A demand on sizes; nothing where it is sure to hold, an error where it is sure not to.
+  void require(const SizeRule& rule, std::string_view what);
   Value* unary(Prim p, Value* x);             // elementwise op by its primitive
   Value* binary(Prim p, Value* a, Value* b);  // same shapes
   Value* compare(std::string_view direction, Value* a, Value* b);  // "LT" ..., by dtype

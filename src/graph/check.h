@@ -20,6 +20,13 @@ bool is_of_kind(const Attr& a, AttrKind k);
 // Operand, result and region counts and every attribute against the descriptor.
 void check_structure(const Op& op, Diag& diag);
 
+// What `op` needs of sizes and its types leave open: each has to be checked when the model runs.
+std::vector<SizeRule> size_rules(const Op& op);
+// A rule as `tenfold.require` writes it.
+std::string_view name(SizeRule::Relation r);
+std::optional<SizeRule::Relation> relation(std::string_view name);
+SizeRule rule_of(const Op& require);
+
 // Stands for names that no descriptor has, so that reading can go on after the error.
 extern const OpDef kUnknownOp;
 

@@ -7,6 +7,7 @@
 
 #include <unordered_set>
 
+#include "graph/check.h"
 #include "graph/op_def.h"
 
 namespace tenfold {
@@ -91,7 +92,8 @@ class Machine {
   Status run_op(const Op& op, Frame& frame, const BlockPlan& plan);
   std::vector<Literal> take_operands(const Op& op, Frame& frame, const BlockPlan& plan);
   Status check_sizes(const Op& op, const Frame& frame);
-  void bind_results(const Op& op, Frame& frame, const std::vector<Literal>& results);
+  Status check_rules(const Op& op, const Frame& frame);
+  Status bind_results(const Op& op, Frame& frame, const std::vector<Literal>& results);
   Status check_results(const Op& op, const Frame& frame, const std::vector<Literal>& results);
   void observe(const Value& v, const Literal& l) {
     if (options_.observe) options_.observe(v, l);
@@ -100,6 +102,7 @@ class Machine {
   const Module& module_;
   const EvalOptions& options_;
   std::unordered_map<const Block*, BlockPlan> plans_;
+  std::unordered_map<const Op*, std::vector<SizeRule>> rules_;
   int depth_ = 0;
   const int64_t memory_ = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE);
 };
@@ -266,6 +269,7 @@ Status Machine::run_op(const Op& op, Frame& frame, const BlockPlan& plan) {
   Context c(*this, frame, op);
   // Sizes that the op itself binds are known after it has run.
   const Attr* binds = op.attr("bound_symbols");
+  TF_TRY(check_rules(op, frame));
   if (!binds) TF_TRY(check_sizes(op, frame));
   c.args = take_operands(op, frame, plan);
   if (!op.def->eval && !op.def->prim) {
@@ -278,7 +282,7 @@ Status Machine::run_op(const Op& op, Frame& frame, const BlockPlan& plan) {
   }
   if (!r.ok()) return r.take_errors();
   std::vector<Literal> results = std::move(r).value();
-  if (binds) bind_results(op, frame, results);
+  if (binds) TF_TRY(bind_results(op, frame, results));
   TF_TRY(check_results(op, frame, results));
   for (int i = 0; i < op.num_results(); ++i) {
     observe(*op.result(i), results[i]);
@@ -291,15 +295,40 @@ Status Machine::run_op(const Op& op, Frame& frame, const BlockPlan& plan) {
 }
 
 // Symbols of "bound_symbols" get the sizes the results turned out to have.
-void Machine::bind_results(const Op& op, Frame& frame, const std::vector<Literal>& results) {
+Status Machine::bind_results(const Op& op, Frame& frame, const std::vector<Literal>& results) {
   for (int i = 0; i < op.num_results() && i < static_cast<int>(results.size()); ++i) {
     const Shape& shape = op.result(i)->type.shape;
     if (results[i].rank() != static_cast<int>(shape.size())) continue;
     for (size_t k = 0; k < shape.size(); ++k) {
       const SymbolRef s = shape[k].as_symbol();
-      if (s && !frame.symbols.contains(s->name)) frame.bind(s->name, results[i].dims()[k]);
+      if (!s || frame.symbols.contains(s->name)) continue;
+      const int64_t v = results[i].dims()[k];
+      if (v < s->min || v > s->max) {
+        return Error{"size-out-of-bounds",
+                     op.name() + ": size " + s->name + " is " + std::to_string(v) +
+                         ", outside its bounds [" + std::to_string(s->min) + ", " +
+                         std::to_string(s->max) + "]",
+                     op.loc,
+                     {}};
+      }
+      frame.bind(s->name, v);
     }
   }
+  return ok_status();
+}
+
+// What the op needs of its operands' shapes and their types leave open.
+Status Machine::check_rules(const Op& op, const Frame& frame) {
+  auto [it, fresh] = rules_.try_emplace(&op);
+  if (fresh) it->second = size_rules(op);
+  for (const SizeRule& r : it->second) {
+    const std::optional<int64_t> a = frame.eval(r.a), b = frame.eval(r.b);
+    if (!a || !b || r.holds(*a, *b)) continue;  // sizes without a value are found later
+    Error e{r.id(), op.name() + ": " + r.broken(*a, *b), op.loc, {}};
+    for (auto& o : op.origins) e.notes.push_back("from node " + o);
+    return e;
+  }
+  return ok_status();
 }
 
 // Before the op runs, so that its evaluator never meets a negative or unknown size.

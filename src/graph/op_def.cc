@@ -40,6 +40,91 @@ void Diag::fail(std::string_view label, std::string message) {
   errors_.push_back(std::move(e));
 }
 
+bool SizeRule::holds(int64_t x, int64_t y) const {
+  return relation == Relation::AtMost ? x <= y
+                                      : x == y || (relation == Relation::EqualOrOne && x == 1);
+}
+
+std::string SizeRule::id() const {
+  return relation == Relation::AtMost ? "size-range" : "shape-mismatch";
+}
+
+std::string SizeRule::str() const {
+  if (relation == Relation::AtMost && a == Dim(0)) {
+    return "size " + b.str() + " must not be negative";
+  }
+  return "size " + a.str() +
+         (relation == Relation::Equal    ? " must be "
+          : relation == Relation::AtMost ? " must be at most "
+                                         : " must be 1 or ") +
+         b.str();
+}
+
+std::string SizeRule::broken(int64_t x, int64_t y) const {
+  return str() + ", found " + std::to_string(x) + " and " + std::to_string(y);
+}
+
+bool Diag::need(SizeRule r) {
+  Truth t;
+  switch (r.relation) {
+    case SizeRule::Relation::Equal:
+      t = tenfold::equal(r.a, r.b);
+      break;
+    case SizeRule::Relation::AtMost:
+      t = less_equal(r.a, r.b);
+      break;
+    case SizeRule::Relation::EqualOrOne: {
+      const Truth same = tenfold::equal(r.a, r.b), one = tenfold::equal(r.a, 1);
+      t = same == Truth::Yes || one == Truth::Yes ? Truth::Yes
+          : same == Truth::No                     ? one
+                                                  : Truth::Unknown;
+      // What cannot be 1 has to be equal.
+      if (t == Truth::Unknown && one == Truth::No) r.relation = SizeRule::Relation::Equal;
+      break;
+    }
+  }
+  if (t == Truth::Unknown) rules_.push_back(std::move(r));
+  return t != Truth::No;
+}
+
+std::string_view name(SizeRule::Relation r) {
+  return r == SizeRule::Relation::Equal    ? "EQ"
+         : r == SizeRule::Relation::AtMost ? "LE"
+                                           : "EQ_OR_ONE";
+}
+
+std::optional<SizeRule::Relation> relation(std::string_view text) {
+  using R = SizeRule::Relation;
+  for (R r : {R::Equal, R::AtMost, R::EqualOrOne}) {
+    if (name(r) == text) return r;
+  }
+  return std::nullopt;
+}
+
+SizeRule rule_of(const Op& op) {
+  const auto& sizes = op.dims("sizes");
+  return {*relation(op.str("relation")), sizes[0], sizes[1]};
+}
+
+std::vector<SizeRule> size_rules(const Op& op) {
+  if (!op.def->infer || op.def == &kUnknownOp) return {};
+  Diag diag(op);
+  std::vector<TensorType> inferred = op.def->infer(op, diag);
+  if (!diag.ok()) return {};  // the verifier's matter
+  // Sizes of results that the op itself binds are not known before it has run.
+  if (op.attr("bound_symbols")) return diag.rules();
+  for (int i = 0; i < op.num_results(); ++i) {
+    const Shape& stated = op.result(i)->type.shape;
+    for (size_t k = 0; k < stated.size(); ++k) {
+      if (static_cast<size_t>(i) < inferred.size() && k < inferred[i].shape.size()) {
+        diag.equal(inferred[i].shape[k], stated[k]);
+      }
+      diag.at_most(0, stated[k]);
+    }
+  }
+  return diag.rules();
+}
+
 std::vector<int64_t> EvalContext::shape(const TensorType& t) const {
   std::vector<int64_t> dims;
   dims.reserve(t.shape.size());
@@ -227,7 +312,11 @@ std::vector<TensorType> call_result_types(const Function& callee, const std::vec
   };
   for (size_t i = 0; i < args.size(); ++i) {
     const TensorType want = in_caller(body.args[i]->type);
-    if (!may_be_same(want, args[i]->type)) {
+    bool same = want.dtype == args[i]->type.dtype && want.rank() == args[i]->type.rank();
+    for (int k = 0; same && k < want.rank(); ++k) {
+      same = diag.equal(want.shape[k], args[i]->type.shape[k]);
+    }
+    if (!same) {
       diag.fail("callee", "argument " + std::to_string(i) + " of @" + callee.name + " is " +
                               body.args[i]->type.str() + ", given " + args[i]->type.str());
     }

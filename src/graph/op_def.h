@@ -56,6 +56,18 @@ struct AttrSpec {
   AttrRole role = AttrRole::Plain;
 };
 
+// A relation of sizes that an op needs and that the types leave open: it is checked when the model
+// runs.
+struct SizeRule {
+  enum class Relation : uint8_t { Equal, AtMost, EqualOrOne };  // a == b, a <= b, a == b or a == 1
+  Relation relation;
+  Dim a, b;
+  bool holds(int64_t x, int64_t y) const;
+  std::string id() const;                          // of the error when it does not hold
+  std::string str() const;                         // "size n must equal m"
+  std::string broken(int64_t x, int64_t y) const;  // the same with the values found
+};
+
 // Collects a verifier's findings; `label` names the constraint ("C3") or a short rule.
 class Diag {
  public:
@@ -63,10 +75,20 @@ class Diag {
   void fail(std::string_view label, std::string message);
   bool ok() const { return errors_.empty(); }
   Errors take() { return std::move(errors_); }
+  // Comparisons of sizes. False: certainly not so, for the caller to fail(). Where the bounds do
+  // not decide it the answer is true and the rule is kept for the run.
+  bool equal(const Dim& a, const Dim& b) { return need({SizeRule::Relation::Equal, a, b}); }
+  bool at_most(const Dim& a, const Dim& b) { return need({SizeRule::Relation::AtMost, a, b}); }
+  bool equal_or_one(const Dim& a, const Dim& b) {
+    return need({SizeRule::Relation::EqualOrOne, a, b});
+  }
+  bool need(SizeRule r);
+  const std::vector<SizeRule>& rules() const { return rules_; }
 
  private:
   const Op& op_;
   Errors errors_;
+  std::vector<SizeRule> rules_;
 };
 
 // What an op's evaluator sees. `args` are the operands' values; dims of symbolic types are

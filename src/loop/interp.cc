@@ -22,7 +22,8 @@ using Kind = ExprNode::Kind;
 
 class Compiler {
  public:
-  Compiler(const Kernel& k, Program& p) : k_(k), p_(p) {}
+  Compiler(const Kernel& k, Program& p, bool check_order)
+      : k_(k), p_(p), check_order_(check_order) {}
 
   void run() {
     for (const Var& v : k_.symbols) p_.symbol_regs.push_back(define(v));
@@ -132,6 +133,7 @@ class Compiler {
       case Kind::Load: {
         Access* a = access(e->buffer, e->args);
         const uint32_t r = reg();
+        if (check_order_) emit(exec_note_load).ptr = a;
         emit(load_fn(byte_size(e->dtype), storage_of(e->buffer.get())->scope == Scope::Param), r)
             .ptr = a;
         return r;
@@ -212,14 +214,18 @@ class Compiler {
       case Stmt::Kind::For: {
         const uint32_t begin = eval(s.begin), extent = eval(s.extent);
         const uint32_t v = define(s.var), end = reg();
+        const bool note = check_order_ && (s.independent || s.loop_kind == LoopKind::Parallel);
+        if (note) emit(exec_enter_loop);
         const size_t head = here();
         emit(exec_for_begin, v, begin, extent, end);
         const size_t top = here();
+        if (note) emit(exec_next_iteration);
         body(s.body);
         const size_t tail = here();
         emit(exec_for_next, v, end);
         patch(tail, top);
         patch(head, here());
+        if (note) emit(exec_leave_loop);
         break;
       }
       case Stmt::Kind::While: {
@@ -264,6 +270,7 @@ class Compiler {
       case Stmt::Kind::Store: {
         const uint32_t v = eval(s.value);
         Access* a = access(s.buffer, s.index);
+        if (check_order_) emit(exec_note_store).ptr = a;
         emit(
             store_fn(byte_size(s.buffer->dtype), storage_of(s.buffer.get())->scope == Scope::Param),
             0, v)
@@ -282,6 +289,7 @@ class Compiler {
 
   const Kernel& k_;
   Program& p_;
+  const bool check_order_;
   std::unordered_map<const VarDef*, uint32_t> vars_;
   std::unordered_map<const BufferDef*, BufferState*> buffers_;
   std::unordered_map<const BufferDef*, std::vector<Buffer>> aliases_;
@@ -296,7 +304,7 @@ Error fail(const Kernel& k, std::string message) {
 }  // namespace
 
 Status interpret(const Kernel& k, std::vector<Literal*> buffers,
-                 const std::vector<int64_t>& symbols) {
+                 const std::vector<int64_t>& symbols, const InterpretOptions& options) {
   TF_TRY(verify(k));
   if (buffers.size() != k.params.size())
     return fail(k, "got " + std::to_string(buffers.size()) + " buffers for " +
@@ -309,7 +317,7 @@ Status interpret(const Kernel& k, std::vector<Literal*> buffers,
       return fail(k, "symbol " + k.symbols[i]->name + " = " + std::to_string(symbols[i]) +
                          " is out of its bounds");
   Program p;
-  Compiler c(k, p);
+  Compiler c(k, p, options.check_independence);
   c.collect_aliases();
   c.run();
   for (size_t i = 0; i < symbols.size(); ++i) p.regs[p.symbol_regs[i]].i = symbols[i];

@@ -58,6 +58,14 @@ std::string dims_text(const std::vector<int64_t>& d) {
       f, "load of " + a->buffer->def->name + dims_text(index) + " reads memory that nothing wrote");
 }
 
+[[gnu::cold, gnu::noinline]] const Insn* any_order(Frame* f, const Access* a, bool store) {
+  std::vector<int64_t> index;
+  for (uint32_t r : a->index) index.push_back(f->r[r].i);
+  return fail(f, std::string(store ? "store to " : "load of ") + a->buffer->def->name +
+                     dims_text(index) +
+                     " meets another iteration's access in a loop that is marked independent");
+}
+
 inline bool locate(const Frame* f, const Access* a, size_t* flat) {
   const BufferState& b = *a->buffer;
   const uint32_t* regs = a->index.data();
@@ -470,6 +478,37 @@ const Insn* exec_for_next(const Insn* pc, Frame* f) {
   TF_NEXT(++f->r[pc->dst].i < f->r[pc->a].i ? pc + pc->target : pc + 1);
 }
 
+const Insn* exec_enter_loop(const Insn* pc, Frame* f) {
+  f->program->order.enter_loop();
+  TF_NEXT(pc + 1);
+}
+const Insn* exec_next_iteration(const Insn* pc, Frame* f) {
+  f->program->order.next_iteration();
+  TF_NEXT(pc + 1);
+}
+const Insn* exec_leave_loop(const Insn* pc, Frame* f) {
+  f->program->order.leave_loop();
+  TF_NEXT(pc + 1);
+}
+
+namespace {
+template <bool Store>
+const Insn* note(const Insn* pc, Frame* f) {
+  const Access* a = static_cast<const Access*>(pc->ptr);
+  size_t o = 0;
+  // A bad index is the access's own to report.
+  if (a->buffer->data && locate(f, a, &o)) {
+    const int n = a->buffer->element;
+    if (!f->program->order.access(a->buffer->data + o * static_cast<size_t>(n), n, Store)) {
+      return any_order(f, a, Store);
+    }
+  }
+  TF_NEXT(pc + 1);
+}
+}  // namespace
+const Insn* exec_note_load(const Insn* pc, Frame* f) { return note<false>(pc, f); }
+const Insn* exec_note_store(const Insn* pc, Frame* f) { return note<true>(pc, f); }
+
 const Insn* exec_bind_param(const Insn* pc, Frame* f) {
   BufferState* b = static_cast<BufferState*>(pc->ptr);
   const Program::Param& p = f->program->params[static_cast<size_t>(b->param)];
@@ -510,6 +549,7 @@ const Insn* exec_alloc(const Insn* pc, Frame* f) {
     b->shadow.resize(b->bytes + 1);
   }
   std::memset(b->shadow.data(), 0, b->bytes);
+  f->program->order.forget(b->memory.data(), b->bytes);
   b->data = b->memory.data();
   b->written = b->shadow.data();
   TF_NEXT(pc + 1);

@@ -10,6 +10,7 @@
 
 #include "array/literal.h"
 #include "array/prim.h"
+#include "loop/interp_order.h"
 #include "loop/ir.h"
 
 namespace tenfold::loop::interp {
@@ -66,6 +67,7 @@ struct Program {
     bool written;
   };
   std::vector<Param> params;
+  IterationTree order;  // when independence is checked
 };
 
 struct Frame {
@@ -90,6 +92,11 @@ const Insn* exec_jump(const Insn*, Frame*);
 const Insn* exec_jump_if_not(const Insn*, Frame*);
 const Insn* exec_for_begin(const Insn*, Frame*);
 const Insn* exec_for_next(const Insn*, Frame*);
+const Insn* exec_enter_loop(const Insn*, Frame*);
+const Insn* exec_next_iteration(const Insn*, Frame*);
+const Insn* exec_leave_loop(const Insn*, Frame*);
+const Insn* exec_note_load(const Insn*, Frame*);  // of the access that follows
+const Insn* exec_note_store(const Insn*, Frame*);
 const Insn* exec_bind_param(const Insn*, Frame*);
 const Insn* exec_bind_alias(const Insn*, Frame*);
 const Insn* exec_alloc(const Insn*, Frame*);

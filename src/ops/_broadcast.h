@@ -16,7 +16,7 @@ inline void check_broadcast(const Op& op, Diag& diag, const Shape& result) {
   }
   for (size_t i = 0; i < from.size(); ++i) {
     const Dim& want = result[bd[i]];
-    if (equal(from[i], 1) != Truth::No || equal(from[i], want) != Truth::No) continue;
+    if (diag.equal_or_one(from[i], want)) continue;
     diag.fail("C5", fmt::format("dimension {} of the operand is {}, wanted 1 or {}, the size of "
                                 "dimension {} of the result",
                                 i, from[i].str(), want.str(), bd[i]));

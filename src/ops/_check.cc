@@ -39,10 +39,10 @@ std::string str(const Shape& s) {
 }
 std::string str(const std::vector<int64_t>& s) { return str(to_shape(s)); }
 
-bool may_equal(const Shape& a, const Shape& b) {
+bool may_equal(Diag& diag, const Shape& a, const Shape& b) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
-    if (equal(a[i], b[i]) == Truth::No) return false;
+    if (!diag.equal(a[i], b[i])) return false;
   }
   return true;
 }
@@ -71,7 +71,7 @@ bool check_dtypes(Diag& diag, std::string_view label, std::string_view what, DTy
 
 bool check_shapes(Diag& diag, std::string_view label, std::string_view what, const Shape& a,
                   const Shape& b) {
-  if (may_equal(a, b)) return true;
+  if (may_equal(diag, a, b)) return true;
   diag.fail(label, fmt::format("shapes of {} differ: {} and {}", what, str(a), str(b)));
   return false;
 }
@@ -113,7 +113,7 @@ std::vector<TensorType> check_result(const Op& op, Diag& diag, std::string_view 
                                      const TensorType& want) {
   if (op.num_results() == 0) return {want};
   const TensorType& have = op.result()->type;
-  if (have.dtype != want.dtype || !may_equal(have.shape, want.shape)) {
+  if (have.dtype != want.dtype || !may_equal(diag, have.shape, want.shape)) {
     diag.fail(label, fmt::format("result is {}, wanted {}", have.str(), want.str()));
     return {want};
   }

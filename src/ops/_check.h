@@ -27,7 +27,7 @@ std::string str(const Shape& s);  // "[n, 3]"
 std::string str(const std::vector<int64_t>& s);
 
 // No pair of dimensions is certainly different.
-bool may_equal(const Shape& a, const Shape& b);
+bool may_equal(Diag& diag, const Shape& a, const Shape& b);
 // Per dimension the better known of two shapes that may be equal: a constant wins.
 Shape merge(const Shape& a, const Shape& b);
 

@@ -62,7 +62,7 @@ std::vector<TensorType> infer_dot(const Op& op, Diag& diag, const DotDims& d) {
   const auto match = [&](std::string_view label, std::string_view what, auto& l, auto& r) {
     for (size_t i = 0; i < l.size(); ++i) {
       const Dim &x = a.shape[l[i]], &y = b.shape[r[i]];
-      if (equal(x, y) != Truth::No) continue;
+      if (diag.equal(x, y)) continue;
       diag.fail(label, fmt::format("{} dimensions {} of lhs and {} of rhs differ: {} and {}", what,
                                    l[i], r[i], x.str(), y.str()));
     }

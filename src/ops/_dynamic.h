@@ -14,8 +14,7 @@ inline std::vector<TensorType> shaped_result(const Op& op, int i, Diag& diag,
   const TensorType& sizes = type(op, i);
   if (op.num_results() == 0) return {TensorType{}};
   TensorType t = op.result()->type;
-  if (sizes.rank() != 1 || !is_integer(sizes.dtype) ||
-      equal(sizes.shape[0], t.rank()) == Truth::No) {
+  if (sizes.rank() != 1 || !is_integer(sizes.dtype) || !diag.equal(sizes.shape[0], t.rank())) {
     diag.fail(label, fmt::format("operand {} is {}, wanted {} integers for a result of {}", i,
                                  sizes.str(), t.rank(), t.str()));
     return {t};

@@ -32,7 +32,7 @@ TensorType check_pad(Diag& diag, const TensorType& x, const TensorType& value,
       continue;
     }
     Dim n = spread(x.shape[i], p.interior[i]) + p.low[i] + p.high[i];
-    if (less(n, 0) == Truth::Yes) {
+    if (!diag.at_most(0, n)) {
       diag.fail("C4", fmt::format("dimension {} of the result would have the size {}", i, n.str()));
       n = 0;
     }

@@ -58,7 +58,7 @@ std::vector<Expr> reshape_index(const Shape& from, const Shape& to, const std::v
 
 void check_reshape(const Op& op, Diag& diag, const Shape& to, std::string_view label) {
   const Shape& from = type(op, 0).shape;
-  if (equal(product(from), product(to)) == Truth::No) {
+  if (!diag.equal(product(from), product(to))) {
     diag.fail(label, fmt::format("operand {} has {} elements, result {} has {}", str(from),
                                  product(from).str(), str(to), product(to).str()));
   }

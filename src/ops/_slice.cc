@@ -13,8 +13,7 @@ TensorType check_slice(Diag& diag, const TensorType& x, const SliceBounds& s) {
   TensorType t{x.dtype, {}};
   for (int64_t i = 0; i < rank; ++i) {
     const Dim &a = s.start[i], &b = s.limit[i], &n = x.shape[i];
-    if (less_equal(0, a) == Truth::No || less_equal(a, b) == Truth::No ||
-        less_equal(b, n) == Truth::No) {
+    if (!diag.at_most(0, a) || !diag.at_most(a, b) || !diag.at_most(b, n)) {
       diag.fail("C3", fmt::format("dimension {}: wanted 0 <= start <= limit <= {}, found start {} "
                                   "and limit {}",
                                   i, n.str(), a.str(), b.str()));

@@ -20,7 +20,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
       diag.fail("C1", "split_dimension is " + std::to_string(split) + " for " + t.str());
     else if (concat < 0 || concat >= t.rank())
       diag.fail("C3", "concat_dimension is " + std::to_string(concat) + " for " + t.str());
-    else if (n >= 1 && differ(mod(t.shape[split], n), 0))
+    else if (n >= 1 && !diag.equal(mod(t.shape[split], n), 0))
       diag.fail("C2", "dimension " + std::to_string(split) + " of " + t.str() +
                           " does not divide into " + std::to_string(n) + " parts");
     else if (n >= 1 && split != concat) {

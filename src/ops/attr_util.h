@@ -65,12 +65,11 @@ inline std::string shape_str(const Shape& v) {
   for (size_t i = 0; i < v.size(); ++i) s += (i ? ", " : "") + v[i].str();
   return s + "]";
 }
-// Dimensions that cannot be equal for any value of the symbols.
-inline bool differ(const Dim& a, const Dim& b) { return equal(a, b) == Truth::No; }
-inline bool shapes_differ(const Shape& a, const Shape& b) {
+// Shapes that cannot be equal for any value of the symbols.
+inline bool shapes_differ(Diag& diag, const Shape& a, const Shape& b) {
   if (a.size() != b.size()) return true;
   for (size_t i = 0; i < a.size(); ++i)
-    if (differ(a[i], b[i])) return true;
+    if (!diag.equal(a[i], b[i])) return true;
   return false;
 }
 

@@ -12,7 +12,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   const TensorType& x = op.operand()->type;
   TensorType features{x.dtype, {Dim(0)}};
   if (check_batch_norm(op, 1, 3, diag)) features.shape[0] = x.shape[op.i64("feature_index")];
-  if (shapes_differ(op.operand(4)->type.shape, x.shape))
+  if (shapes_differ(diag, op.operand(4)->type.shape, x.shape))
     diag.fail("C6", "grad_output is " + op.operand(4)->type.str() + ", the operand " + x.str());
   return {x, features, features};
 }

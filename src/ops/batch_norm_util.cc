@@ -17,7 +17,7 @@ bool check_batch_norm(const Op& op, int first_vector, int last_vector, Diag& dia
   static constexpr std::string_view kLabels[] = {"C3", "C4", "C5", "C6"};
   for (int i = first_vector; i <= last_vector; ++i) {
     const TensorType& t = op.operand(i)->type;
-    if (t.rank() != 1 || differ(t.shape[0], x.shape[f]))
+    if (t.rank() != 1 || !diag.equal(t.shape[0], x.shape[f]))
       diag.fail(kLabels[i - first_vector], "operand " + std::to_string(i) + " is " + t.str() +
                                                ", wanted a vector of " + x.shape[f].str());
   }

@@ -22,10 +22,10 @@ Result<std::vector<Literal>> eval(EvalContext& c) {
   const int64_t min = c.op->i64("min");
   const int64_t max = c.op->i64("max");
   if (v < min || v > max) {
-    return c.error("eval-size-out-of-bounds", "size " + c.op->str("symbol") + " is " +
-                                                  std::to_string(v) + ", outside its bounds [" +
-                                                  std::to_string(min) + ", " + std::to_string(max) +
-                                                  "]");
+    return c.error("size-out-of-bounds", "size " + c.op->str("symbol") + " is " +
+                                             std::to_string(v) + ", outside its bounds [" +
+                                             std::to_string(min) + ", " + std::to_string(max) +
+                                             "]");
   }
   c.bind_symbol(Symbol{c.op->str("symbol"), min, max}, v);
   return std::vector<Literal>{c.args[0]};

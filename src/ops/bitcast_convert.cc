@@ -43,7 +43,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     }
     want.push_back(from / to);
   } else if (to > from) {
-    if (to % from != 0 || want.empty() || equal(want.back(), to / from) == Truth::No) {
+    if (to % from != 0 || want.empty() || !diag.equal(want.back(), to / from)) {
       diag.fail("C1", fmt::format("the last dimension of {} must hold the {} bits of {}", x.str(),
                                   to, name(y.dtype)));
       return {y};

@@ -15,7 +15,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     diag.fail("C1", "wanted floats or complex numbers, found " + a.str());
   if (a.rank() < 2)
     diag.fail("C2", "wanted a matrix, found " + a.str());
-  else if (differ(a.shape[a.rank() - 2], a.shape[a.rank() - 1]))
+  else if (!diag.equal(a.shape[a.rank() - 2], a.shape[a.rank() - 1]))
     diag.fail("C3", "wanted square matrices, found " + a.str());
   return {a};
 }

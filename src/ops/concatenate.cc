@@ -25,7 +25,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     for (int k = 0; k < t.rank(); ++k) {
       if (k == d) {
         t.shape[k] = t.shape[k] + x.shape[k];
-      } else if (equal(t.shape[k], x.shape[k]) == Truth::No) {
+      } else if (!diag.equal(t.shape[k], x.shape[k])) {
         diag.fail("C2", fmt::format("dimension {} of operand {} is {}, wanted {} as before", k, i,
                                     x.shape[k].str(), t.shape[k].str()));
       } else if (x.shape[k].is_const()) {

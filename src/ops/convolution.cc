@@ -107,13 +107,13 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   const Conv v = read(op);
   const auto divides = [&](const Dim& d, int64_t by, std::string_view label,
                            std::string_view what) {
-    if (differ(mod(d, by), 0))
+    if (!diag.equal(mod(d, by), 0))
       diag.fail(label, std::string(what) + " is " + d.str() +
                            ", not a multiple of the group count " + std::to_string(by));
   };
   divides(lhs.shape[v.in_batch], v.batch_groups, "C10", "the batch");
   divides(lhs.shape[v.in_feature], v.feature_groups, "C11", "the number of input features");
-  if (differ(rhs.shape[v.kernel_in] * v.feature_groups, lhs.shape[v.in_feature]))
+  if (!diag.equal(rhs.shape[v.kernel_in] * v.feature_groups, lhs.shape[v.in_feature]))
     diag.fail("C14", "the kernel has " + rhs.shape[v.kernel_in].str() +
                          " input features in each of " + std::to_string(v.feature_groups) +
                          " groups, the input has " + lhs.shape[v.in_feature].str());

@@ -22,7 +22,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   const int64_t want = static_cast<int64_t>(op.i64s("offset_dims").size()) + indices_rank -
                        (index_vector < indices_rank ? 1 : 0);
   if (sizes.rank() != 1 || !is_integer(sizes.dtype) ||
-      differ(sizes.shape[0], op.operand(0)->type.rank()))
+      !diag.equal(sizes.shape[0], op.operand(0)->type.rank()))
     diag.fail("I3",
               "slice_sizes must be a vector of one integer for each operand dimension, found " +
                   sizes.str());

@@ -24,7 +24,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     return {x};
   }
   for (int i = 0; i < x.rank(); ++i) {
-    if (less_equal(0, sizes[i]) != Truth::No && less_equal(sizes[i], x.shape[i]) != Truth::No) {
+    if (diag.at_most(0, sizes[i]) && diag.at_most(sizes[i], x.shape[i])) {
       continue;
     }
     diag.fail("C4", fmt::format("slice size of dimension {} is {}, wanted 0 to {}", i,

@@ -26,7 +26,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     return {x};
   }
   for (int i = 0; i < x.rank(); ++i) {
-    if (less_equal(u.shape[i], x.shape[i]) != Truth::No) continue;
+    if (diag.at_most(u.shape[i], x.shape[i])) continue;
     diag.fail("C6", fmt::format("update is {} in dimension {}, wanted at most {}", u.shape[i].str(),
                                 i, x.shape[i].str()));
   }

@@ -49,7 +49,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     const bool last = i == count - 1;
     const int64_t half = length[i] == 0 ? 0 : length[i] / 2 + 1;
     const int64_t want = last && *kind == Kind::Irfft ? half : length[i];
-    if (differ(x.shape[d], want))
+    if (!diag.equal(x.shape[d], want))
       diag.fail(last && *kind == Kind::Irfft ? "C5" : "C4",
                 "dimension " + std::to_string(d) + " of " + x.str() + " should be " +
                     std::to_string(want) + " for fft_length " + list_str(length));
@@ -263,7 +263,8 @@ Status emit(EmitContext& c) {
       LineTransform line(b, real, length[d], true);
       std::vector<Expr> rest = dims;
       rest.erase(rest.begin() + d);
-      b.nest("l", rest, [&](const std::vector<Expr>& at) {
+      // The lines share one scratch.
+      for_in_order(b, "l", rest, [&](const std::vector<Expr>& at) {
         const auto read = [&](const Expr& i) -> Pair {
           return {load(re, with(at, d, i)), load(im, with(at, d, i))};
         };

@@ -41,7 +41,7 @@ TensorType infer_gather(const Op& op, const std::vector<Dim>& slice_sizes, Diag&
     return x;
   }
   const Dim depth = g.index_vector < indices_rank ? indices.shape[g.index_vector] : Dim(1);
-  if (differ(depth, static_cast<int64_t>(g.index_map.size())))
+  if (!diag.equal(depth, static_cast<int64_t>(g.index_map.size())))
     diag.fail("C3", "start_index_map has " + std::to_string(g.index_map.size()) +
                         " entries, the index vectors " + depth.str());
   if (!is_unique(g.offset) || !std::is_sorted(g.offset.begin(), g.offset.end()))
@@ -83,20 +83,20 @@ TensorType infer_gather(const Op& op, const std::vector<Dim>& slice_sizes, Diag&
                          std::to_string(rank));
   if (!diag.ok()) return x;
   for (size_t i = 0; i < g.operand_batching.size(); ++i)
-    if (differ(x.shape[g.operand_batching[i]], indices.shape[g.indices_batching[i]]))
+    if (!diag.equal(x.shape[g.operand_batching[i]], indices.shape[g.indices_batching[i]]))
       diag.fail("C17", "batching dimensions differ: " + x.shape[g.operand_batching[i]].str() +
                            " in the operand, " + indices.shape[g.indices_batching[i]].str() +
                            " in start_indices");
   for (int64_t d : g.collapsed)
-    if (less(1, slice_sizes[d]) == Truth::Yes)
+    if (!diag.at_most(slice_sizes[d], 1))
       diag.fail("C9", "the slice size of collapsed dimension " + std::to_string(d) + " is " +
                           slice_sizes[d].str() + ", wanted at most 1");
   for (int64_t d : g.operand_batching)
-    if (less(1, slice_sizes[d]) == Truth::Yes)
+    if (!diag.at_most(slice_sizes[d], 1))
       diag.fail("C12", "the slice size of batching dimension " + std::to_string(d) + " is " +
                            slice_sizes[d].str() + ", wanted at most 1");
   for (int64_t d = 0; d < rank; ++d)
-    if (less(slice_sizes[d], 0) == Truth::Yes || less(x.shape[d], slice_sizes[d]) == Truth::Yes)
+    if (!diag.at_most(0, slice_sizes[d]) || !diag.at_most(slice_sizes[d], x.shape[d]))
       diag.fail("C21", "the slice size of dimension " + std::to_string(d) + " is " +
                            slice_sizes[d].str() + ", wanted 0 to " + x.shape[d].str());
   TensorType out{x.dtype, Shape(static_cast<size_t>(out_rank))};

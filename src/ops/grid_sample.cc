@@ -15,7 +15,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   const int spatial = x.rank() - 2;
   if (spatial < 1) diag.fail("C1", "wanted [batch, channels, sizes...], found " + x.str());
   if (grid.rank() != x.rank() || !is_float(grid.dtype) || grid.rank() == 0 ||
-      differ(grid.shape[0], x.shape[0]) || differ(grid.shape.back(), spatial)) {
+      !diag.equal(grid.shape[0], x.shape[0]) || !diag.equal(grid.shape.back(), spatial)) {
     diag.fail("C2", "the grid is " + grid.str() + ", wanted floats [batch, sizes..., " +
                         std::to_string(spatial) + "] of rank " + std::to_string(x.rank()));
   }

@@ -37,8 +37,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     return std::all_of(v.begin(), v.end(), [](int64_t n) { return n > 0; });
   };
   if (!positive(strides) || !positive(dilations) ||
-      std::any_of(window.begin(), window.end(),
-                  [](const Dim& d) { return less_equal(d, 0) == Truth::Yes; }))
+      std::any_of(window.begin(), window.end(), [&](const Dim& d) { return !diag.at_most(1, d); }))
     diag.fail("C3", "window sizes, strides and dilations must be positive");
   TensorType out = x;
   if (diag.ok()) {

@@ -16,7 +16,7 @@ Dim limit_of(const Op& op) {
 std::vector<TensorType> infer(const Op& op, Diag& diag) {
   const TensorType &boxes = op.operand(0)->type, &scores = op.operand(1)->type;
   const std::vector<TensorType> guess{{DType::I64, {0, 3}}, {DType::I64, {}}};
-  if (boxes.rank() != 3 || boxes.dtype != DType::F32 || differ(boxes.shape[2], 4))
+  if (boxes.rank() != 3 || boxes.dtype != DType::F32 || !diag.equal(boxes.shape[2], 4))
     diag.fail("C1", "boxes are " + boxes.str() + ", wanted [batches, boxes, 4] of f32");
   if (scores.rank() != 3 || scores.dtype != DType::F32)
     diag.fail("C2", "scores are " + scores.str() + ", wanted [batches, classes, boxes] of f32");
@@ -26,7 +26,8 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   if (dims_or(op, "max_output_boxes_per_class", 0, 0).size() != 1)
     diag.fail("C4", "max_output_boxes_per_class must be one dimension");
   if (!diag.ok()) return guess;
-  if (differ(boxes.shape[0], scores.shape[0]) || differ(boxes.shape[1], scores.shape[2])) {
+  if (!diag.equal(boxes.shape[0], scores.shape[0]) ||
+      !diag.equal(boxes.shape[1], scores.shape[2])) {
     diag.fail("C2", "boxes " + boxes.str() + " and scores " + scores.str() + " do not fit");
     return guess;
   }

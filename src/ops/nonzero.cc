@@ -46,7 +46,7 @@ Status emit(EmitContext& c) {
   for (const Dim& d : x.shape) dims.push_back(c.dim(d));
   for_rows(b, {}, [&](const std::vector<Expr>&) {
     const Buffer n = b.cell("n", int_const(0));
-    b.nest("i", dims, [&](const std::vector<Expr>& at) {
+    for_in_order(b, "i", dims, [&](const std::vector<Expr>& at) {
       const Expr set = loop::op(Prim::Ne, {c.operand(0, at), zero(x.dtype)});
       b.if_(logical_and(set, lt(b.get(n), count)), [&] {
         for (size_t d = 0; d < at.size(); ++d)

@@ -36,7 +36,7 @@ const OpDef op_nonzero_count = {
       for (const Dim& d : x.shape) dims.push_back(c.dim(d));
       for_rows(b, {}, [&](const std::vector<Expr>&) {
         const Buffer n = b.cell("n", int_const(0));
-        b.nest("i", dims, [&](const std::vector<Expr>& at) {
+        for_in_order(b, "i", dims, [&](const std::vector<Expr>& at) {
           const Expr set = loop::op(Prim::Ne, {c.operand(0, at), zero(x.dtype)});
           b.set(n, b.get(n) + cast(set, DType::I64));
         });

@@ -14,7 +14,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     diag.fail("C2", "scatter_dimension is " + std::to_string(d) + " for " + t.str());
   } else {
     const int64_t n = group_size(op);
-    if (differ(mod(t.shape[d], n), 0))
+    if (!diag.equal(mod(t.shape[d], n), 0))
       diag.fail("C1", "dimension " + std::to_string(d) + " of " + t.str() +
                           " does not divide into " + std::to_string(n) + " parts");
     t.shape[d] = floordiv(t.shape[d], n);

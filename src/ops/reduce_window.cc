@@ -40,7 +40,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   for (int i = 0; i < n; ++i) {
     const TensorType& in = op.operand(i)->type;
     const TensorType& init = op.operand(n + i)->type;
-    if (shapes_differ(in.shape, first.shape))
+    if (shapes_differ(diag, in.shape, first.shape))
       diag.fail("C2", "inputs must have one shape, found " + first.str() + " and " + in.str());
     if (init.rank() != 0 || init.dtype != in.dtype)
       diag.fail("C3", "initial value " + std::to_string(i) + " is " + init.str() +
@@ -59,7 +59,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   const auto window = dims_or(op, "window_dimensions", rank, 1);
   sized("window_dimensions", window.size(), rank, "C4");
   for (const Dim& d : window)
-    if (less_equal(d, 0) == Truth::Yes)
+    if (!diag.at_most(1, d))
       diag.fail("C5", "window_dimensions must be positive, found " + d.str());
   sized("window_strides", i64s_or(op, "window_strides", rank, 1).size(), rank, "C6");
   positive("window_strides", "C7");

@@ -96,7 +96,7 @@ std::vector<TensorType> infer_resize(const Op& op, std::optional<ResizeMode> fix
   if (fixed_mode && r.mode == ResizeMode::Linear && (r.antialias || r.exclude_outside))
     diag.fail("C6", "antialias and exclude_outside need tenfold.resize");
   for (const ResizeAxis& a : r.axes)
-    if (equal(a.in, 0) == Truth::Yes && equal(a.out, 0) == Truth::No)
+    if (!diag.at_most(min(a.out, 1), a.in))
       diag.fail("C7", "nothing can be resized to " + a.out.str() + " elements");
   return {{x.dtype, sizes}};
 }

@@ -37,7 +37,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   if (!is_float(out.dtype) && !is_integer(out.dtype))
     diag.fail("C1", "only integers and floats are supported, found " + out.str());
   const TensorType& shape = op.operand(2)->type;
-  if (shape.rank() != 1 || !is_integer(shape.dtype) || differ(shape.shape[0], out.rank()))
+  if (shape.rank() != 1 || !is_integer(shape.dtype) || !diag.equal(shape.shape[0], out.rank()))
     diag.fail("C3",
               "shape is " + shape.str() + ", wanted " + std::to_string(out.rank()) + " integers");
   return {out};

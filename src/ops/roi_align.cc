@@ -13,10 +13,10 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
                    &batch = op.operand(2)->type;
   if (x.rank() != 4 || !is_float(x.dtype))
     diag.fail("C1", "wanted a float tensor [batch, channels, height, width], found " + x.str());
-  if (rois.rank() != 2 || differ(rois.shape[1], 4) || rois.dtype != x.dtype)
+  if (rois.rank() != 2 || !diag.equal(rois.shape[1], 4) || rois.dtype != x.dtype)
     diag.fail("C2", "regions are " + rois.str() + ", wanted [regions, 4] of the input's type");
   if (batch.rank() != 1 || !is_integer(batch.dtype) ||
-      (rois.rank() == 2 && differ(batch.shape[0], rois.shape[0])))
+      (rois.rank() == 2 && !diag.equal(batch.shape[0], rois.shape[0])))
     diag.fail("C3", "batch indices are " + batch.str() + ", wanted one integer for each region");
   const std::string mode = str_or(op, "mode", "avg");
   if (mode != "avg" && mode != "max") diag.fail("C4", "mode is " + mode + ", wanted avg or max");

@@ -23,6 +23,20 @@ void for_rows(Builder& b, const std::vector<Expr>& dims,
       kind);
 }
 
+void for_in_order(Builder& b, std::string_view stem, const std::vector<Expr>& dims,
+                  const std::function<void(const std::vector<Expr>&)>& f) {
+  std::vector<Expr> index;
+  const auto level = [&](auto&& self) -> void {
+    if (index.size() == dims.size()) return f(index);
+    b.for_(std::string(stem) + std::to_string(index.size()), dims[index.size()], [&](Expr i) {
+      index.push_back(std::move(i));
+      self(self);
+      index.pop_back();
+    });
+  };
+  level(level);
+}
+
 Expr emit_merge_sort(Builder& b, const Expr& n, const std::vector<Buffer>& fields,
                      const std::function<Expr(const Expr&, const Expr&, const Expr&)>& before) {
   const Buffer side = b.cell("side", int_const(0));

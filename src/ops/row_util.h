@@ -13,6 +13,10 @@ namespace tenfold {
 void for_rows(loop::Builder& b, const std::vector<loop::Expr>& dims,
               const std::function<void(const std::vector<loop::Expr>&)>& f);
 
+// Calls `f` for every index of `dims` in row-major order; its iterations may depend on each other.
+void for_in_order(loop::Builder& b, std::string_view stem, const std::vector<loop::Expr>& dims,
+                  const std::function<void(const std::vector<loop::Expr>&)>& f);
+
 // Stable bottom-up merge sort of `n` records. Each field is a buffer of shape [2, n] whose side 0
 // holds the records; `before(side, i, j)` emits whether record `i` must precede record `j`. Returns
 // the side that holds the sorted records.

@@ -52,9 +52,9 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   for (int i = 0; i < n; ++i) {
     const TensorType& in = op.operand(i)->type;
     const TensorType& up = op.operand(n + 1 + i)->type;
-    if (shapes_differ(in.shape, x.shape))
+    if (shapes_differ(diag, in.shape, x.shape))
       diag.fail("C1", "inputs must have one shape, found " + x.str() + " and " + in.str());
-    if (shapes_differ(up.shape, updates.shape))
+    if (shapes_differ(diag, up.shape, updates.shape))
       diag.fail("C3", "updates must have one shape, found " + updates.str() + " and " + up.str());
     if (in.dtype != up.dtype)
       diag.fail("C6",
@@ -97,7 +97,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
                          std::to_string(indices_rank));
   } else {
     const Dim depth = s.index_vector < indices_rank ? indices.shape[s.index_vector] : Dim(1);
-    if (differ(depth, static_cast<int64_t>(s.index_map.size())))
+    if (!diag.equal(depth, static_cast<int64_t>(s.index_map.size())))
       diag.fail("C19", "scatter_dims_to_operand_dims has " + std::to_string(s.index_map.size()) +
                            " entries, the index vectors " + depth.str());
   }
@@ -108,7 +108,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
                          "), found " + list_str(s.index_map));
   if (!diag.ok()) return out;
   for (size_t i = 0; i < s.input_batching.size(); ++i)
-    if (differ(x.shape[s.input_batching[i]], indices.shape[s.indices_batching[i]]))
+    if (!diag.equal(x.shape[s.input_batching[i]], indices.shape[s.indices_batching[i]]))
       diag.fail("C18", "batching dimensions differ: " + x.shape[s.input_batching[i]].str() +
                            " in the input, " + indices.shape[s.indices_batching[i]].str() +
                            " in scatter_indices");
@@ -122,13 +122,13 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   for (int64_t d = 0; d < indices_rank; ++d) {
     if (d == s.index_vector) continue;
     const int64_t u = s.scatter[k++];
-    if (differ(updates.shape[u], indices.shape[d]))
+    if (!diag.equal(updates.shape[u], indices.shape[d]))
       diag.fail("C4", "dimension " + std::to_string(u) + " of the updates is " +
                           updates.shape[u].str() + ", of scatter_indices " +
                           indices.shape[d].str());
   }
   for (size_t i = 0; i < s.window.size(); ++i)
-    if (less(x.shape[s.windowed[i]], updates.shape[s.window[i]]) == Truth::Yes)
+    if (!diag.at_most(updates.shape[s.window[i]], x.shape[s.windowed[i]]))
       diag.fail("C4", "window dimension " + std::to_string(s.window[i]) + " of the updates is " +
                           updates.shape[s.window[i]].str() + ", more than the input's " +
                           x.shape[s.windowed[i]].str());

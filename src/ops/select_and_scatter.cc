@@ -37,7 +37,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     diag.fail("C4", "window_dimensions has " + std::to_string(window.size()) + " entries, wanted " +
                         std::to_string(rank));
   for (const Dim& d : window)
-    if (less_equal(d, 0) == Truth::Yes)
+    if (!diag.at_most(1, d))
       diag.fail("C5", "window_dimensions must be positive, found " + d.str());
   if (strides.size() != rank)
     diag.fail("C6", "window_strides has " + std::to_string(strides.size()) + " entries, wanted " +
@@ -56,7 +56,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   if (!diag.ok()) return {x};
   Shape want;
   for (const WindowDim& w : read_windows(op)) want.push_back(num_windows(w));
-  if (shapes_differ(want, source.shape))
+  if (shapes_differ(diag, want, source.shape))
     diag.fail("C2", "source is " + source.str() + ", the windows are " + shape_str(want));
   return {x};
 }

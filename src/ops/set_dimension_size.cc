@@ -15,7 +15,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   }
   const auto n = ops::known_shape(op, 1, diag);
   if (!n) return {t};
-  if (less_equal(0, n->front()) == Truth::No || less_equal(n->front(), t.shape[d]) == Truth::No) {
+  if (!diag.at_most(0, n->front()) || !diag.at_most(n->front(), t.shape[d])) {
     diag.fail("size", fmt::format("the new size is {}, wanted 0 to {}", n->front().str(),
                                   t.shape[d].str()));
   }

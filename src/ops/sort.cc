@@ -23,7 +23,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     return out;
   }
   for (const TensorType& t : out)
-    if (shapes_differ(t.shape, out[0].shape))
+    if (shapes_differ(diag, t.shape, out[0].shape))
       diag.fail("C3", "inputs must have one shape, found " + out[0].str() + " and " + t.str());
   const int64_t d = sort_dim(op);
   if (d < 0 || d >= out[0].rank())

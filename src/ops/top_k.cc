@@ -33,7 +33,7 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
   if (index_type != DType::I64 && index_type != DType::I32)
     diag.fail("C4", "index_type must be i64 or i32, found " + std::string(name(index_type)));
   if (diag.ok()) {
-    if (less(k[0], 0) == Truth::Yes || less(x.shape[axis], k[0]) == Truth::Yes)
+    if (!diag.at_most(0, k[0]) || !diag.at_most(k[0], x.shape[axis]))
       diag.fail("C3", "k is " + k[0].str() + ", wanted 0 to " + x.shape[axis].str());
     values.shape[axis] = k[0];
   }

@@ -36,11 +36,11 @@ std::vector<TensorType> infer(const Op& op, Diag& diag) {
     return {b};
   }
   for (int d = 0; d < r - 2; ++d)
-    if (differ(a.shape[d], b.shape[d]))
+    if (!diag.equal(a.shape[d], b.shape[d]))
       diag.fail("C3", "batch dimension " + std::to_string(d) + " differs: " + a.str() + " and " +
                           b.str());
   const Dim& n = b.shape[op.flag("left_side") ? r - 2 : r - 1];
-  if (differ(a.shape[r - 2], a.shape[r - 1]) || differ(a.shape[r - 1], n))
+  if (!diag.equal(a.shape[r - 2], a.shape[r - 1]) || !diag.equal(a.shape[r - 1], n))
     diag.fail("C3", "wanted square coefficients that fit b, found " + a.str() + " and " + b.str());
   const std::string t = str_or(op, "transpose_a", "NO_TRANSPOSE");
   if (t != "NO_TRANSPOSE" && t != "TRANSPOSE" && t != "ADJOINT")

@@ -126,7 +126,7 @@ void for_each_op(Module& m, const std::function<void(Op*)>& f) {
 bool has_side_effect(const Op& op) {
   if (op.def->kind == OpKind::Terminator) return true;
   const auto itself = [](const Op& o) {
-    return o.is("tenfold.bind_symbol") ||
+    return o.is("tenfold.bind_symbol") || o.is("tenfold.require") ||
            (o.is("stablehlo.custom_call") && o.flag("has_side_effect"));
   };
   if (itself(op)) return true;

@@ -157,6 +157,10 @@ Result<std::shared_ptr<const Executable>> Executable::create(Program program,
         case Instr::Op::Check:
           ok = i.args.size() == 1;
           break;
+        case Instr::Op::CheckSizes:
+          ok = i.sizes.size() == 2 && i.a >= 0 && i.a <= 2 && valid(i.sizes[0], symbols) &&
+               valid(i.sizes[1], symbols);
+          break;
         default:
           ok = false;
       }
@@ -292,21 +296,23 @@ Status Context::bind_inputs(const std::vector<TensorView>& inputs) {
                  {}};
   Errors errors;
   std::vector<bool> bound(p.symbols.size());
+  auto fail = [&](size_t input, std::string id, const std::string& what) {
+    const std::string& name = p.buffers[p.inputs[input]].name;
+    errors.push_back({std::move(id), "input `" + name + "`: " + what, {p.model_name}, {}});
+  };
+  std::vector<std::pair<size_t, size_t>> others;  // input, dimension
   for (size_t i = 0; i < inputs.size(); ++i) {
     const BufferInfo& b = p.buffers[p.inputs[i]];
     const TensorView& v = inputs[i];
-    auto fail = [&](std::string id, std::string what) {
-      errors.push_back({std::move(id), "input `" + b.name + "`: " + what, {p.model_name}, {}});
-    };
     if (v.dtype != b.dtype) {
-      fail("input-dtype",
+      fail(i, "input-dtype",
            "is " + std::string(name(v.dtype)) + ", the model takes " + std::string(name(b.dtype)));
       continue;
     }
     if (v.dims.size() != b.dims.size()) {
-      fail("input-rank", "has shape " + dims_text(v.dims) + " of rank " +
-                             std::to_string(v.dims.size()) + ", the model takes rank " +
-                             std::to_string(b.dims.size()));
+      fail(i, "input-rank",
+           "has shape " + dims_text(v.dims) + " of rank " + std::to_string(v.dims.size()) +
+               ", the model takes rank " + std::to_string(b.dims.size()));
       continue;
     }
     for (size_t d = 0; d < v.dims.size(); ++d) {
@@ -321,20 +327,25 @@ Status Context::bind_inputs(const std::vector<TensorView>& inputs) {
       if (bare && !bound[static_cast<size_t>(symbol)]) {
         const SymbolInfo& s = p.symbols[static_cast<size_t>(symbol)];
         if (v.dims[d] < s.min || v.dims[d] > s.max)
-          fail("input-shape", "dimension " + std::to_string(d) + " (" + s.name + ") is " +
-                                  std::to_string(v.dims[d]) + ", the model allows " +
-                                  std::to_string(s.min) + " to " +
-                                  (s.max == INT64_MAX ? "any size" : std::to_string(s.max)));
+          fail(i, "input-shape",
+               "dimension " + std::to_string(d) + " (" + s.name + ") is " +
+                   std::to_string(v.dims[d]) + ", the model allows " + std::to_string(s.min) +
+                   " to " + (s.max == INT64_MAX ? "any size" : std::to_string(s.max)));
         symbols_[static_cast<size_t>(symbol)] = v.dims[d];
         bound[static_cast<size_t>(symbol)] = true;
         continue;
       }
-      int64_t want = eval(b.dims[d]);
-      if (v.dims[d] != want)
-        fail("input-shape", "dimension " + std::to_string(d) + " is " + std::to_string(v.dims[d]) +
-                                ", the model takes " + std::to_string(want));
+      others.emplace_back(i, d);
     }
     pointers_[p.inputs[i]] = v.data;
+  }
+  // Expressions only now: a later input may bind what they need.
+  for (auto [i, d] : others) {
+    int64_t want = eval(p.buffers[p.inputs[i]].dims[d]);
+    if (inputs[i].dims[d] != want)
+      fail(i, "input-shape",
+           "dimension " + std::to_string(d) + " is " + std::to_string(inputs[i].dims[d]) +
+               ", the model takes " + std::to_string(want));
   }
   if (!errors.empty()) return errors;
   return ok_status();
@@ -467,9 +478,13 @@ void Context::call(const Instr& i) {
       PhaseFunction f;
       void* const* args;
       const int64_t* symbols;
-      void* workspaces[64];
-    } job{f, args, symbols, {}};
-    int threads = std::min(pool_->threads(), 64);
+      void** workspaces;
+    };
+    void* some[64];
+    std::vector<void*> all;
+    int threads = pool_->threads();
+    if (threads > 64) all.resize(static_cast<size_t>(threads));
+    Job job{f, args, symbols, threads > 64 ? all.data() : some};
     for (int t = 0; t < threads; ++t) job.workspaces[t] = workspace(t, bytes);
     int64_t more_parts =
         std::min<int64_t>(eval(k.phases[ph].cost) / kNanosecondsPerPart, 4 * parts);
@@ -494,19 +509,28 @@ void Context::call(const Instr& i) {
       observe(i.args[r], {pointer(i.args[r]), p.buffers[i.args[r]].dtype, dims_of(i.args[r])});
 }
 
-Status Context::bind_symbol(const Instr& i) {
-  const Program& p = exe_->program_;
-  const SymbolInfo& s = p.symbols[i.a];
-  int64_t v = 0;
-  std::memcpy(&v, pointer(i.args[0]), sizeof v);
+Status Context::set_symbol(int32_t symbol, int64_t v, const std::string& where) {
+  const SymbolInfo& s = exe_->program_.symbols[symbol];
   if (v < s.min || v > s.max)
     return Error{"size-out-of-bounds",
                  "a size computed at run time (" + s.name + ") is " + std::to_string(v) +
                      ", it must be from " + std::to_string(s.min) + " to " + std::to_string(s.max),
-                 {i.message},
+                 {where},
                  {}};
-  symbols_[i.a] = v;
+  symbols_[symbol] = v;
   return ok_status();
+}
+
+Status Context::check_sizes(const Instr& i) const {
+  const int64_t a = eval(i.sizes[0]), b = eval(i.sizes[1]);
+  const auto relation = static_cast<SizeRelation>(i.a);
+  const bool at_most = relation == SizeRelation::AtMost;
+  if (at_most ? a <= b : a == b || (relation == SizeRelation::EqualOrOne && a == 1))
+    return ok_status();
+  return Error{at_most ? "size-range" : "shape-mismatch",
+               i.message + ", found " + std::to_string(a) + " and " + std::to_string(b),
+               {i.where},
+               {}};
 }
 
 Status Context::run_block(int32_t block) {
@@ -516,12 +540,15 @@ Status Context::run_block(int32_t block) {
       case Instr::Op::Call:
         call(i);
         break;
-      case Instr::Op::BindSymbol:
-        TF_TRY(bind_symbol(i));
+      case Instr::Op::BindSymbol: {
+        int64_t v = 0;
+        std::memcpy(&v, pointer(i.args[0]), sizeof v);
+        TF_TRY(set_symbol(i.a, v, i.where));
         break;
+      }
       case Instr::Op::BindShape:
         for (size_t k = 0; k < i.ints.size(); k += 3)
-          symbols_[i.ints[k + 2]] = dims_of(i.ints[k])[i.ints[k + 1]];
+          TF_TRY(set_symbol(i.ints[k + 2], dims_of(i.ints[k])[i.ints[k + 1]], i.where));
         break;
       case Instr::Op::Copy: {
         int32_t to = i.args[1];
@@ -557,7 +584,10 @@ Status Context::run_block(int32_t block) {
       }
       case Instr::Op::Check:
         if (!*static_cast<const uint8_t*>(pointer(i.args[0])))
-          return Error{"check-failed", i.message, {p.model_name}, {}};
+          return Error{"check-failed", i.message, {i.where}, {}};
+        break;
+      case Instr::Op::CheckSizes:
+        TF_TRY(check_sizes(i));
         break;
     }
   }

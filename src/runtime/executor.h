@@ -101,7 +101,8 @@ class Context {
   void resolve(int32_t block, int64_t base);
   Status run_block(int32_t block);
   void call(const Instr& i);
-  Status bind_symbol(const Instr& i);
+  Status set_symbol(int32_t symbol, int64_t v, const std::string& where);
+  Status check_sizes(const Instr& i) const;
   int64_t eval(const SizeExpr& e) const;
   std::vector<int64_t> dims_of(int32_t buffer) const;
   int64_t bytes_of(int32_t buffer) const;

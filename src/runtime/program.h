@@ -24,6 +24,8 @@ struct SizeExpr {
   std::vector<Step> steps;
 };
 
+enum class SizeRelation : uint8_t { Equal, AtMost, EqualOrOne };  // the last: or the first is 1
+
 struct SymbolInfo {
   std::string name;
   int64_t min, max;
@@ -71,14 +73,17 @@ struct Instr {
             // last); each branch copies its results to the op's result buffers itself
     While,  // blocks = {cond, body}; loops while cond's first result (i1 scalar) holds; the
             // body copies its results back to the carried buffers itself
-    Check,  // args[0]: i1 scalar; false: run-time error `message`
+    Check,  // args[0]: i1 scalar; false: run-time error `message` at the user's node `where`
+    CheckSizes,  // sizes[0] and [1] in the relation a (SizeRelation), else an error likewise
   };
   Op op = Op::Call;
   int32_t a = 0;
   std::vector<int32_t> args = {};
   std::vector<int32_t> blocks = {};
   std::vector<int32_t> ints = {};  // op-specific
+  std::vector<SizeExpr> sizes = {};
   std::string message = {};
+  std::string where = {};
 };
 
 struct BlockInfo {

@@ -141,7 +141,9 @@ std::string program_bytes(const Program& p) {
       w.integers(i.args);
       w.integers(i.blocks);
       w.integers(i.ints);
+      w.list(i.sizes, [&](const SizeExpr& e) { w.size(e); });
       w.text(i.message);
+      w.text(i.where);
     });
     w.integers(b.args);
     w.integers(b.results);
@@ -200,12 +202,14 @@ Result<Program> read_program(std::span<const std::byte> bytes, std::string_view 
     BlockInfo b;
     r.list(b.instrs, [&] {
       Instr i;
-      i.op = static_cast<Instr::Op>(r.byte(7, "instruction"));
+      i.op = static_cast<Instr::Op>(r.byte(8, "instruction"));
       i.a = r.integer32();
       r.integers(i.args);
       r.integers(i.blocks);
       r.integers(i.ints);
+      r.list(i.sizes, [&] { return r.size(); });
       i.message = r.text();
+      i.where = r.text();
       return i;
     });
     r.integers(b.args);

@@ -1,5 +1,6 @@
 #include "runtime/thread_pool.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace tenfold::rt {
@@ -40,8 +41,8 @@ bool ThreadPool::claim(uint64_t epoch, int* part) {
   uint64_t now = next_.load(std::memory_order_acquire);
   for (;;) {
     if (now >> 32 != epoch) return false;
-    int index = static_cast<int>(now & 0xffffffff);
-    if (index >= parts_.load(std::memory_order_relaxed)) return false;
+    int index = static_cast<int>(now & 0xffff);
+    if (index >= static_cast<int>(now >> 16 & 0xffff)) return false;
     if (next_.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel,
                                     std::memory_order_acquire)) {
       *part = index;
@@ -56,7 +57,8 @@ void ThreadPool::run(int64_t extent, int parts, Task task, void* context) {
     task(context, 0, extent, 0);
     return;
   }
-  // Nobody can claim while the fields change: the old run has no part left.
+  // Nobody can claim while the fields change: the old run has no part left, and says so itself.
+  parts = std::min(parts, 0xffff);
   extent_.store(extent, std::memory_order_relaxed);
   parts_.store(parts, std::memory_order_relaxed);
   task_.store(task, std::memory_order_relaxed);
@@ -64,7 +66,7 @@ void ThreadPool::run(int64_t extent, int parts, Task task, void* context) {
   done_.store(0, std::memory_order_relaxed);
   uint64_t epoch = epoch_.load(std::memory_order_relaxed) + 1u;
   epoch &= 0xffffffff;
-  next_.store(epoch << 32, std::memory_order_release);
+  next_.store(epoch << 32 | static_cast<uint64_t>(parts) << 16, std::memory_order_release);
   epoch_.store(static_cast<uint32_t>(epoch), std::memory_order_release);
   epoch_.notify_all();
   int mine = 0;

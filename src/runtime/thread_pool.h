@@ -31,8 +31,9 @@ class ThreadPool {
   std::vector<std::thread> workers_;
   std::mutex busy_;
   // One cache line each, so that waiting does not disturb working.
-  // Epoch of the run in the upper half, the next unclaimed part in the lower: whoever comes first
-  // takes a part, so a worker that is late (asleep, or its core taken away) holds nobody up.
+  // Epoch of the run (32 bits), number of its parts (16) and the next unclaimed one (16): whoever
+  // comes first takes a part, so a worker that is late (asleep, or its core taken away) holds
+  // nobody up. In one word, because such a worker must not see the number of the run that follows.
   alignas(64) std::atomic<uint64_t> next_{0};
   alignas(64) std::atomic<uint32_t> epoch_{0};
   alignas(64) std::atomic<int> done_{0};

@@ -30,7 +30,10 @@ def message(done, error_id):
     ["run", "m.mlir", "--input", "x"], ["run", "m.mlir", "--shape", "x=1,a"],
     ["run", "m.mlir", "--shape", "4"], ["run", "m.mlir", "--shape", "x=1", "--shape", "x=2"],
     ["run", "m.mlir", "--disable-pass", "no_such_pass"],
-    ["run", "m.mlir", "--stop-after", "no_such_pass"], ["run", "m.mlir", "--dump", "d:["],
+    ["run", "m.mlir", "--stop-after", "no_such_pass"],
+    ["run", "m.mlir", "-O0", "--start-from", "fold_affine"],
+    ["run", "m.mlir", "--start-from", "03-fold_affine"],
+    ["run", "m.mlir", "--disable-pass", "inline_functions"], ["run", "m.mlir", "--dump", "d:["],
     ["compile", "m.mlir"], ["compile", "m.mlir", "-o", "x", "--emit", "exe"],
     ["bench", "m.mlir", "--rounds", "-3"], ["version", "extra"],
 ])

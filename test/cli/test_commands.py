@@ -160,6 +160,41 @@ def test_passes_can_be_timed_stopped_and_left_out(models):
     assert "sink_transposes" not in stopped
 
 
+def test_a_dump_is_taken_up_where_it_was_made(tmp_path):
+    model = tmp_path / "model"
+    model.write_text("""
+module {
+  func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.tanh %x : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+  func.func @main(%x: tensor<?xf32, #tenfold.dims<n>>) -> tensor<4xf32> {
+    %a = stablehlo.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+    %b = stablehlo.add %a, %a : tensor<4xf32>
+    %c = func.call @f(%b) : (tensor<4xf32>) -> tensor<4xf32>
+    %d = stablehlo.reshape %x : (tensor<?xf32, #tenfold.dims<n>>) -> tensor<4xf32>
+    %e = stablehlo.multiply %c, %d : tensor<4xf32>
+    return %e : tensor<4xf32>
+  }
+}
+""")
+    np.save(tmp_path / "x.npy", np.arange(4, dtype=np.float32))
+    x = ["--input", f"x={tmp_path / 'x.npy'}"]
+    want = tenfold_json("run", model, *x, "--dump", tmp_path)["outputs"]
+    dumps = sorted(p for p in tmp_path.glob("*.mlir"))
+    assert len(dumps) > 2
+    for at, after in zip(dumps, dumps[1:]):
+        again = tmp_path / f"again-{after.stem}"
+        got = tenfold_json("run", at, *x, "--start-from", after.stem, "--dump", again)["outputs"]
+        assert [o["sha256"] for o in got] == [o["sha256"] for o in want]
+        # The passes after it do what they did.
+        for later in dumps[dumps.index(after):]:
+            assert (again / later.name).read_text() == later.read_text()
+    only = tenfold("run", dumps[0], *x, "--start-from", "01-state_size_rules", "--stop-after",
+                   "inline_functions", "--time-passes").stderr
+    assert "inline_functions" in only and "fold_constants" not in only
+
+
 def test_bisect_finds_nothing_where_nothing_is_wrong(models):
     assert "no difference" in tenfold("run", models / "pair.mlir", "--bisect").stderr
 

@@ -25,7 +25,8 @@ void check(std::vector<KernelCase> cases, CodegenOptions options = {},
       pg.push_back(&got[i]);
       ps.push_back(&split[i]);
     }
-    const Status s = loop::interpret(kernels[k], pw, cases[k].symbols);
+    const Status s =
+        loop::interpret(kernels[k], pw, cases[k].symbols, {.check_independence = true});
     ASSERT_TRUE(s.ok()) << to_string(s.errors()) << loop::print(kernels[k]);
     jit.run(k, pg, cases[k].symbols);
     jit.run(k, ps, cases[k].symbols, 3);

@@ -52,4 +52,4 @@ def test_onnx_ops_and_passes_are_listed(pages):
     passes = (pages / "passes.md").read_text()
     for name in stems("src/passes/graph"):
         assert f"| `{name}` |" in passes
-    assert "* `-O0`: inline_functions" in passes
+    assert "* `-O0`: state_size_rules, inline_functions" in passes

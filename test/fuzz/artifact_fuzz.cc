@@ -54,6 +54,7 @@ rt::Program small_program() {
                         {.op = I::Op::Call, .args = {t, x, c}, .ints = {1}},
                         {.op = I::Op::While, .blocks = {1, 2}},
                         {.op = I::Op::Check, .args = {g}, .message = "no"},
+                        {.op = I::Op::CheckSizes, .sizes = {n, twice}, .message = "no"},
                         {.op = I::Op::Copy, .args = {t, y}}};
   p.blocks[1].results = {g};
   p.inputs = {x}, p.outputs = {y};

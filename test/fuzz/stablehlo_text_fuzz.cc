@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "graph/check.h"
 #include "graph/text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -12,5 +13,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string printed = tenfold::print(**m);
   auto again = tenfold::parse_stablehlo(printed, "fuzz.mlir");
   if (!again.ok() || tenfold::print(**again) != printed) std::abort();
+  if (tenfold::verify(**m).ok()) {
+    for (const auto& f : (*m)->functions) {
+      tenfold::walk(f->body, [](const tenfold::Op* op) { (void)tenfold::size_rules(*op); });
+    }
+  }
   return 0;
 }

@@ -73,7 +73,7 @@ module attributes {tenfold.symbols = {k = [0, 4]}} {
   EXPECT_EQ((*r)[0].to_i64s(), (std::vector<int64_t>{0, 1, 2}));
   r = evaluate(*m, *m->main(), {Literal::scalar_i(DType::I64, 5)});
   ASSERT_FALSE(r.ok());
-  EXPECT_EQ(r.errors()[0].id, "eval-size-out-of-bounds");
+  EXPECT_EQ(r.errors()[0].id, "size-out-of-bounds");
   EXPECT_EQ(r.errors()[0].loc.text, "t.mlir:4:10");
 }
 
@@ -118,7 +118,7 @@ module attributes {tenfold.symbols = {n = [0, 100]}} {
   ASSERT_TRUE(m);
   auto r = evaluate(*m, *m->main(), {f32s({2}, {1, 2})});
   ASSERT_FALSE(r.ok());
-  EXPECT_EQ(r.errors()[0].id, "eval-size");
+  EXPECT_EQ(r.errors()[0].id, "size-range");
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ inline std::string difference(const Kernel& a, const Kernel& b, const std::vecto
   auto run = [&](const Kernel& k, std::vector<Literal>& data) -> std::string {
     std::vector<Literal*> p;
     for (Literal& l : data) p.push_back(&l);
-    Status s = interpret(k, p, symbols);
+    Status s = interpret(k, p, symbols, {.check_independence = true});
     return s.ok() ? "" : to_string(s.errors());
   };
   auto x = random_data(a, symbols, 11), y = random_data(a, symbols, 11);

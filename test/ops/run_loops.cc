@@ -44,7 +44,7 @@ Result<std::vector<Literal>> run_loops(Op* op, const std::vector<Literal>& args,
   for (Literal& b : buffers) pointers.push_back(&b);
   std::vector<int64_t> sizes;
   for (const SymbolRef& s : k.symbols) sizes.push_back(symbols(*s).value_or(-1));
-  TF_TRY(loop::interpret(k.kernel, pointers, sizes));
+  TF_TRY(loop::interpret(k.kernel, pointers, sizes, {.check_independence = true}));
   std::vector<Literal> out;
   for (int i = 0; i < op->num_results(); ++i) {
     const auto at = std::find(k.params.begin(), k.params.end(), op->result(i));

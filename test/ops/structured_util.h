@@ -139,7 +139,7 @@ class OpCase {
     for (Literal& l : buffers) pointers.push_back(&l);
     std::vector<int64_t> symbols;
     for (const SymbolRef& s : k.symbols) symbols.push_back(symbols_.at(s->name));
-    TF_TRY(loop::interpret(k.kernel, pointers, symbols));
+    TF_TRY(loop::interpret(k.kernel, pointers, symbols, {.check_independence = true}));
     std::vector<Literal> out;
     for (int i = 0; i < op->num_results(); ++i)
       for (size_t p = 0; p < k.params.size(); ++p)

@@ -26,7 +26,7 @@ struct Common {
   std::string precision = "f32";
   std::vector<std::string> shapes;  // NAME=1,128
   std::vector<std::string> disabled;
-  std::string stop_after, dump;
+  std::string start_from, stop_after, dump;
   uint64_t seed = 0;
 
   void add_compile_options(CLI::App* app);

@@ -620,6 +620,15 @@ class ChipCompiler {
     });
     const Placement in_hbm = place(hbm, -1, kTileRows);
     out_.hbm_bytes = in_hbm.peak * kRowBytes;
+    // Arguments, weights and results belong to the chip's memory, whoever works on them.
+    int64_t whole = 0;
+    for (const Value* v : order_) {
+      ValueState& s = values_[v];
+      if (!s.input && !s.constant && !s.output) continue;
+      s.hbm.bytes = s.layout.mem_rows();
+      whole += s.layout.bytes();
+    }
+    const int64_t wanted = std::max(out_.hbm_bytes, whole);
     out_.onchip_bytes = on_chip.peak * kRowBytes;
     std::vector<const Value*> large = order_;
     std::stable_sort(large.begin(), large.end(), [&](const Value* a, const Value* b) {
@@ -635,11 +644,10 @@ class ChipCompiler {
                                   : s.output   ? " (result)"
                                                : ""));
     }
-    if (out_.hbm_bytes > chip_.hbm_bytes) {
+    if (wanted > chip_.hbm_bytes) {
       Error e{"tpu-memory",
-              "the model needs " + std::to_string(out_.hbm_bytes >> 20) +
-                  " MiB of HBM at its peak, " + chip_.name + " has " +
-                  std::to_string(chip_.hbm_bytes >> 20) +
+              "the model needs " + std::to_string(wanted >> 20) + " MiB of HBM at its peak, " +
+                  chip_.name + " has " + std::to_string(chip_.hbm_bytes >> 20) +
                   " MiB; take a smaller batch, narrower types or a larger chip",
               {module_.source},
               {}};

@@ -537,6 +537,7 @@ void NodeContext::require_equal(const Dim& a, const Dim& b, std::string_view wha
   if (equal(a, b) == Truth::No) {
     invalid(fmt::format("{}: {} and {} differ", what, a.str(), b.str()));
   }
+  this->b.require({SizeRule::Relation::Equal, a, b}, what);
 }
 
 // --- subgraphs -----------------------------------------------------------------------------------

@@ -18,6 +18,20 @@ Dim substituted(const Dim& d, const SymbolMap& map) {
 }
 
 void substitute_symbols(Op& op, const SymbolMap& map) {
+  auto rename = [&](std::string& name) {
+    if (auto it = map.find(name); it != map.end())
+      if (SymbolRef s = it->second.as_symbol()) name = s->name;
+  };
+  if (op.is("tenfold.bind_symbol")) {
+    std::string name = op.str("symbol");
+    rename(name);
+    op.set_attr("symbol", Attr{name});
+  }
+  if (const Attr* a = op.attr("bound_symbols")) {
+    auto names = a->as<std::vector<std::string>>();
+    for (auto& n : names) rename(n);
+    op.set_attr("bound_symbols", Attr{names});
+  }
   for (int i = 0; i < op.num_results(); ++i)
     for (auto& d : op.result(i)->type.shape) d = substituted(d, map);
   for (auto& [n, a] : op.attrs)
@@ -30,7 +44,29 @@ void substitute_symbols(Op& op, const SymbolMap& map) {
   }
 }
 
-std::vector<Value*> inline_body(const Function& f, Op* at) {
+// Symbols that `b` binds below its arguments, under names of their own: the function may be called
+// again, and the caller may use the same names.
+void rename_bound(const Module& m, const Block& b, SymbolMap& map) {
+  auto fresh = [&](const Symbol& s) {
+    if (!map.contains(s.name))
+      map.emplace(s.name, Dim::symbol(m.unique_symbol_name(s.name), s.min, s.max));
+  };
+  for (auto& op : b.ops) {
+    if (op->is("tenfold.bind_symbol")) fresh({op->str("symbol"), op->i64("min"), op->i64("max")});
+    if (op->attr("bound_symbols"))
+      for (int i = 0; i < op->num_results(); ++i)
+        for (auto& d : op->result(i)->type.shape)
+          if (auto s = d.as_symbol()) fresh(*s);
+    for (int r = 0; r < op->num_regions(); ++r) {
+      for (auto& a : op->region(r)->args)
+        for (auto& d : a->type.shape)
+          if (auto s = d.as_symbol()) fresh(*s);
+      rename_bound(m, *op->region(r), map);
+    }
+  }
+}
+
+std::vector<Value*> inline_body(const Module& m, const Function& f, Op* at) {
   std::unordered_map<const Value*, Value*> map;
   SymbolMap symbols;
   for (size_t i = 0; i < f.body.args.size(); ++i) {
@@ -41,6 +77,7 @@ std::vector<Value*> inline_body(const Function& f, Op* at) {
       if (auto s = formal->type.shape[d].as_symbol())
         symbols.try_emplace(s->name, actual->type.shape[d]);
   }
+  rename_bound(m, f.body, symbols);
   for (auto& op : f.body.ops) {
     if (op->def->kind == OpKind::Terminator) break;
     std::unique_ptr<Op> copy = clone_op(*op, map);
@@ -112,7 +149,7 @@ Result<bool> run(Module& m, PassContext&) {
       }
       const Function* f = m.find(op->str(op->is("func.call") ? "callee" : "decomposition"));
       TF_CHECK(f, "verified: call target exists");
-      values = inline_body(*f, op);
+      values = inline_body(m, *f, op);
       replace_op(op, values);
       changed = more = true;
     }

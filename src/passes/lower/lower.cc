@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/file.h"
+#include "graph/check.h"
 #include "passes/lower/emit_kernel.h"
 #include "passes/lower/fusion_plan.h"
 #include "passes/lower/loop_cost.h"
@@ -92,14 +93,19 @@ class Lowering {
   int32_t bind_symbol(const Symbol& s) {
     auto [it, fresh] = registers_.try_emplace(s.name, static_cast<int32_t>(registers_.size()));
     if (fresh) out_.program.symbols.push_back({s.name, s.min, s.max});
+    in_scope_.push_back(s.name);
     return it->second;
+  }
+
+  bool bound(const std::string& symbol) const {
+    return std::find(in_scope_.begin(), in_scope_.end(), symbol) != in_scope_.end();
   }
 
   // Appends (buffer, dim, register) for each dimension of `v` that is a symbol not bound so far.
   void bind_shape(const Value* v, std::vector<int32_t>& ints) {
     for (int i = 0; i < v->type.rank(); ++i) {
       SymbolRef s = v->type.shape[i].as_symbol();
-      if (!s || registers_.count(s->name)) continue;
+      if (!s || bound(s->name)) continue;
       ints.insert(ints.end(), {buffers_.at(v), i, bind_symbol(*s)});
       if (block_ != 0 || mid_block_) late_symbols_.push_back(s->name);
     }
@@ -360,10 +366,22 @@ class Lowering {
       i.op = Instr::Op::BindSymbol;
       i.args = {buffer_of(op.operand())};
       i.a = bind_symbol(*s);
-      i.message = op.loc.text;
+      i.where = op.loc.text;
       emit(id, std::move(i));
       late_symbols_.push_back(s->name);
       for (int r = 0; r < op.num_results(); ++r) alias(op.result(r), buffer_of(op.operand()));
+      return ok_status();
+    }
+    if (op.is("tenfold.require")) {
+      const SizeRule rule = rule_of(op);
+      Instr i;
+      i.op = Instr::Op::CheckSizes;
+      i.a = static_cast<int32_t>(rule.relation);
+      for (const Dim* d : {&rule.a, &rule.b})
+        i.sizes.push_back(size_expr(*d, [&](const std::string& n) { return reg(n); }));
+      i.message = op.str("what") + ": " + rule.str();
+      i.where = op.loc.text;
+      emit(id, std::move(i));
       return ok_status();
     }
     if (op.is("stablehlo.if") || op.is("stablehlo.case")) return lower_branches(op, id);
@@ -384,9 +402,48 @@ class Lowering {
       const Value* v = op.result(i);
       buffers_[v] = temp(v->type, v->name);
       for (const auto& d : v->type.shape)
-        if (auto s = d.as_symbol(); s && !registers_.count(s->name))
+        if (auto s = d.as_symbol(); s && !bound(s->name))
           out_.program.buffers[buffers_[v]].dynamic = true;
+      // Sizes are what the regions give; whether they are what the type says is checked then.
+      if (op.attr("bound_symbols") && v->type.rank() > 0)
+        out_.program.buffers[buffers_[v]].dynamic = true;
     }
+  }
+
+  // The size of dimension `i` of `v`, unless `binding` has it, must be what its type says: the size
+  // found gets a register of its own.
+  void check_dim(const Op& op, const Value* v, int i, const std::vector<int32_t>& binding,
+                 std::vector<int32_t>& ints, std::vector<Instr>& checks) {
+    const int32_t b = buffers_.at(v);
+    for (size_t k = 0; k < binding.size(); k += 3)
+      if (binding[k] == b && binding[k + 1] == i) return;
+    const auto found = static_cast<int32_t>(registers_.size());
+    registers_["." + std::to_string(found)] = found;  // what no symbol is called
+    out_.program.symbols.push_back({"found" + std::to_string(found), 0, INT64_MAX});
+    ints.insert(ints.end(), {b, i, found});
+    const Dim& d = v->type.shape[i];
+    Instr check{.op = Instr::Op::CheckSizes};
+    check.sizes = {{{{rt::SizeExpr::Op::Sym, found}}},
+                   size_expr(d, [&](const std::string& n) { return reg(n); })};
+    check.message = op.name() + ": dimension " + std::to_string(i) + " of " +
+                    (v->name.empty() ? "a value" : v->name) + " must be " + d.str();
+    check.where = op.loc.text;
+    checks.push_back(std::move(check));
+  }
+
+  // Binds the symbols that `values`' types bring, and checks the sizes that these state otherwise:
+  // an op with bound_symbols gives values of any size.
+  void bind_and_check(const Op& op, const std::vector<const Value*>& values, int id) {
+    std::vector<int32_t> ints;
+    for (const Value* v : values) bind_shape(v, ints);
+    std::vector<Instr> checks;
+    if (op.attr("bound_symbols")) {
+      const std::vector<int32_t> binding = ints;
+      for (const Value* v : values)
+        for (int i = 0; i < v->type.rank(); ++i) check_dim(op, v, i, binding, ints, checks);
+    }
+    if (!ints.empty()) emit(id, {.op = Instr::Op::BindShape, .ints = ints, .where = op.loc.text});
+    for (auto& c : checks) emit(id, std::move(c));
   }
 
   int new_block() {
@@ -402,7 +459,9 @@ class Lowering {
     for (int r = 0; r < op.num_regions(); ++r) {
       int nested = new_block();
       instr.blocks.push_back(nested);
+      const size_t scope = in_scope_.size();
       TF_TRY(lower_block(*op.region(r), nested));
+      in_scope_.resize(scope);
       const auto& results = op.region(r)->results();
       for (size_t i = 0; i < results.size(); ++i)
         emit(nested, {.op = Instr::Op::Copy,
@@ -414,11 +473,11 @@ class Lowering {
   }
 
   void bind_results(const Op& op, int id) {
-    std::vector<int32_t> ints;
     bool mid = std::exchange(mid_block_, true);
-    for (int i = 0; i < op.num_results(); ++i) bind_shape(op.result(i), ints);
+    std::vector<const Value*> results;
+    for (int i = 0; i < op.num_results(); ++i) results.push_back(op.result(i));
+    bind_and_check(op, results, id);
     mid_block_ = mid;
-    if (!ints.empty()) emit(id, {.op = Instr::Op::BindShape, .ints = ints});
   }
 
   Status lower_while(const Op& op, int id) {
@@ -445,12 +504,14 @@ class Lowering {
     for (const Block* b : {&cond, &body}) {
       int nested = new_block();
       instr.blocks.push_back(nested);
-      std::vector<int32_t> shapes;
+      const size_t scope = in_scope_.size();
       int outer = std::exchange(block_, nested);
-      for (auto& a : b->args) bind_shape(a.get(), shapes);
+      std::vector<const Value*> args;
+      for (auto& a : b->args) args.push_back(a.get());
+      bind_and_check(op, args, nested);
       block_ = outer;
-      if (!shapes.empty()) emit(nested, {.op = Instr::Op::BindShape, .ints = shapes});
       TF_TRY(lower_block(*b, nested));
+      in_scope_.resize(scope);
       if (b == &cond) {
         out_.program.blocks[nested].results = {buffer_of(cond.results()[0])};
       } else {
@@ -566,6 +627,7 @@ class Lowering {
   std::unordered_set<const Value*> carried_;
   std::vector<std::pair<TensorType, int>> pending_dims_;
   std::map<std::string, int32_t> registers_;
+  std::vector<std::string> in_scope_;  // symbols bound here or in a block around
   std::vector<std::string> late_symbols_;
   std::map<int, PlacedConstant> values_;  // by constant buffer
   std::unordered_multimap<uint64_t, int> constants_by_content_;
