@@ -137,7 +137,9 @@ Result<CompiledModel> compile(Module& m, const CompileOptions& options) {
                  {}};
   }
   TF_ASSIGN(out.target, backend->parse_target(options.target));
-  TF_ASSIGN(out.report, run_pipeline(m, options.pipeline));
+  PipelineOptions passes = options.pipeline;
+  passes.signed_bytes = out.target.machine.signed_bytes;
+  TF_ASSIGN(out.report, run_pipeline(m, passes));
   watch.stage("graph");
 
   LowerOptions lowering;

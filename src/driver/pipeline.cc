@@ -26,6 +26,10 @@ std::vector<std::string> pipeline(int opt_level) {
   }
   if (opt_level >= 2) {
     p.insert(p.end(), {
+                          "fuse_normalizations",
+                          "eliminate_dead_code",
+                          "fuse_attention",
+                          "narrow_contractions",
                           "fold_affine",
                           "channels_last",
                           "fold_constants",
@@ -36,6 +40,7 @@ std::vector<std::string> pipeline(int opt_level) {
                           "simplify_views",
                           "sink_reshapes",
                           "simplify_views",
+                          "eliminate_dead_code",
                           "pad_convolutions",
                           "fold_constants",
                           "share_common_subexpressions",
@@ -72,6 +77,7 @@ Result<PipelineReport> run_pipeline(Module& m, const PipelineOptions& options) {
   }
   PassContext context;
   context.fast_math = options.fast_math;
+  context.signed_bytes = options.signed_bytes;
   std::regex filter(options.dump_filter.empty() ? ".*" : options.dump_filter);
   int number = 0;
   auto dump = [&](const std::string& name) -> Status {

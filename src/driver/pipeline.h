@@ -11,6 +11,7 @@ namespace tenfold {
 struct PipelineOptions {
   int opt_level = 3;
   bool fast_math = false;
+  bool signed_bytes = false;          // see PassContext; compile() sets it from the target
   std::vector<std::string> disabled;  // pass names
   // Names of passes, or of dumps ("07-sink_reshapes", to say which of several); empty: all run.
   std::string start_from;  // the input is a dump from before this one

@@ -12,6 +12,7 @@ namespace tenfold {
 struct PassContext {
   int64_t folding_budget_bytes = int64_t{256} << 20;
   bool fast_math = false;
+  bool signed_bytes = false;  // the target multiplies signed bytes by signed ones (Arm), not mixed
   // Reasons of optional rewrites that were refused or taken, for the dump and the user's report.
   std::vector<std::string> remarks;
 };

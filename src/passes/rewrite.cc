@@ -43,6 +43,56 @@ std::optional<double> splat_of(const Value* v) {
   return l->as_f64(0);
 }
 
+std::optional<std::vector<double>> per_index(const Value* v, int dim, int64_t n) {
+  int at = dim;
+  const Literal* l = nullptr;
+  while (true) {
+    if (auto s = splat_of(v)) return std::vector<double>(static_cast<size_t>(n), *s);
+    if ((l = constant_of(v))) break;
+    const Op* op = v->def();
+    if (!op) return std::nullopt;
+    if (op->is("stablehlo.convert")) {
+      const DType from = op->operand()->type.dtype;
+      if (!is_integer(from) || bit_width(from) > 16) return std::nullopt;  // others may round
+    } else if (op->is("stablehlo.broadcast_in_dim")) {
+      const auto& dims = op->i64s("broadcast_dimensions");
+      int found = -1;
+      for (size_t i = 0; i < dims.size(); ++i)
+        if (dims[i] == at)
+          found = static_cast<int>(i);
+        else if (!(op->operand()->type.shape[i] == Dim(1)))
+          return std::nullopt;
+      if (found < 0) return std::nullopt;
+      at = found;
+    } else {
+      return std::nullopt;
+    }
+    v = op->operand();
+  }
+  if (at < 0 || is_complex(l->dtype()) || l->size() != n || l->rank() <= at || l->dims()[at] != n)
+    return std::nullopt;
+  std::vector<double> out(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) out[static_cast<size_t>(i)] = l->as_f64(i);
+  return out;
+}
+
+Value* transpose_early(GraphBuilder& b, Value* v, const std::vector<int64_t>& perm) {
+  if (Op* widen = only_def_of(v, "stablehlo.convert");
+      widen && bit_width(widen->operand()->type.dtype) < bit_width(v->type.dtype))
+    return b.convert(transpose_early(b, widen->operand(), perm), v->type.dtype);
+  if (Op* pad = only_def_of(v, "stablehlo.pad")) {
+    const auto permuted = [&](const auto& from) {
+      auto to = from;
+      for (size_t i = 0; i < perm.size(); ++i) to[i] = from[static_cast<size_t>(perm[i])];
+      return to;
+    };
+    return b.pad(transpose_early(b, pad->operand(0), perm), pad->operand(1),
+                 permuted(pad->dims("edge_padding_low")), permuted(pad->dims("edge_padding_high")),
+                 permuted(pad->i64s("interior_padding")));
+  }
+  return b.transpose(v, perm);
+}
+
 Op* def_of(const Value* v, std::string_view name) {
   return v->def() && v->def()->is(name) ? v->def() : nullptr;
 }

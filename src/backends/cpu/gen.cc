@@ -1,6 +1,9 @@
 // Implementation of the V vocabulary.
 #include "backends/cpu/gen.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace tenfold::cpu {
 
 using llvm::Intrinsic::ID;
@@ -151,7 +154,35 @@ V convert_fp(V a, llvm::Type* t) {
   llvm::Type* to = a.g->shaped(t, a);
   return a.g->wrap(t->isDoubleTy() ? a.g->b.CreateFPExt(a.v, to) : a.g->b.CreateFPTrunc(a.v, to));
 }
+namespace {
+
+// LLVM takes saturating conversions of vectors apart on x86. Here the value is clamped first, so
+// that the machine's own conversion serves: with the bounds themselves where the float has them,
+// else with the float next to the bound, and the bound put in afterwards.
+V to_int_clamped(V a, int bits, bool is_signed) {
+  Gen& g = *a.g;
+  const int size = a.bits() == 64 ? 53 : 24;
+  const int width = bits - is_signed;
+  const double end = std::ldexp(1.0, width);
+  const bool exact = width <= size;
+  const double low = is_signed ? -end : 0,
+               high = exact ? end - 1 : end - std::ldexp(1.0, width - size);
+  V x = select(a > constant(a, low), a, constant(a, low));  // NaN: low
+  x = select(x < constant(a, high), x, constant(a, high));
+  llvm::Type* to = g.shaped(g.int_type(std::max(bits, 32)), a);
+  // Fewer than 32 unsigned bits are signed ones in 32.
+  const bool sign = is_signed || bits < 32;
+  V r = g.wrap(sign ? g.b.CreateFPToSI(x.v, to) : g.b.CreateFPToUI(x.v, to));
+  if (!exact) r = select(a < constant(a, end), r, constant_i(r, static_cast<int64_t>(end - 1)));
+  if (is_signed || !exact) r = select(is_nan(a), constant_i(r, 0), r);
+  return bits < 32 ? resize(r, bits, true) : r;
+}
+
+}  // namespace
+
 V to_int_sat(V a, int bits, bool is_signed) {
+  if (a.g->machine.arch == Machine::Arch::X86 && a.is_vector() && bits <= 32)
+    return to_int_clamped(a, bits, is_signed);
   llvm::Type* to = a.g->shaped(a.g->int_type(bits), a);
   return a.g->wrap(
       a.g->b.CreateIntrinsic(is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,

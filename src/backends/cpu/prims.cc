@@ -506,7 +506,7 @@ Val emit_cast(Gen& g, Val x, DType from, DType to) {
     const int bits = bit_width(to);
     if (bits >= 8) {
       // Vectors of narrow results: saturate at 32 bits first, where the machine converts.
-      if (bits < 32) {
+      if (bits < 32 && !(g.machine.arch == Machine::Arch::X86 && v.is_vector())) {
         V w = to_int_sat(v, 32, true);
         const int64_t lo = is_signed(to) ? -(int64_t{1} << (bits - 1)) : 0;
         const int64_t hi = (int64_t{1} << (bits - is_signed(to))) - 1;

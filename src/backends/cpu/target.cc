@@ -153,6 +153,7 @@ Status complete(Target* t) {
     t->machine.fma = true;
     t->fp16 = has("fullfp16");
     t->dotprod = has("dotprod");
+    t->machine.signed_bytes = t->dotprod;
   } else {
     if (!has("f") || !has("d")) {
       return Error{

@@ -27,10 +27,8 @@ struct Matcher {
       if (index[d]->has_load || !g.linear_in(g.poly(index[d]), loop_var.get(), &c)) return false;
       if (c != (advances && d + 1 == index.size() ? 1 : 0)) return false;
     }
-    if (advances) {
-      if (index.empty()) return false;
-      index.back() = g.simplify(substitute(index.back(), {{loop_var, int_const(0)}}));
-    }
+    if (advances && index.empty()) return false;
+    for (Expr& i : index) i = g.simplify(substitute(i, {{loop_var, int_const(0)}}));
     *out = load(x->buffer, std::move(index));
     return true;
   }

@@ -34,6 +34,15 @@ std::vector<int64_t> counted(int64_t from, size_t n) {
   return v;
 }
 
+// [1, ..., i, o] as [i, o], before it is widened as well.
+Value* as_matrix(GraphBuilder& b, Value* w) {
+  const Shape& s = w->type.shape;
+  const Shape matrix{s[s.size() - 2], s.back()};
+  if (Op* widen = def_of(w, "stablehlo.convert"))
+    return b.convert(b.reshape(widen->operand(), matrix), w->type.dtype);
+  return b.reshape(w, matrix);
+}
+
 bool uniform(const Op& op, std::string_view attr, int64_t value) {
   const Attr* a = op.attr(attr);
   if (!a) return true;
@@ -63,8 +72,8 @@ bool rewrite(Module& m, Op* op) {
   for (int64_t k : ks) plain &= kernel[k] == Dim(1);
   if (is_identity(x_order) && is_identity(w_order) && is_identity(y_order) && !plain) return false;
   GraphBuilder b = builder_at(m, op);
-  Value* x = b.transpose(op->operand(0), x_order);
-  Value* w = b.transpose(op->operand(1), w_order);
+  Value* x = transpose_early(b, op->operand(0), x_order);
+  Value* w = transpose_early(b, op->operand(1), w_order);
   Shape out;
   for (int64_t d : y_order) out.push_back(op->result()->type.shape[d]);
   Value* y;
@@ -72,8 +81,7 @@ bool rewrite(Module& m, Op* op) {
     Dim pixels = 1;
     for (size_t i = 0; i + 1 < out.size(); ++i) pixels = pixels * out[i];
     Value* a = b.reshape(x, {pixels, x->type.shape.back()});
-    Value* k = b.reshape(w, {w->type.shape[n], w->type.shape[n + 1]});
-    y = b.dot_general(a, k, {}, {}, {1}, {0}, op->result()->type.dtype);
+    y = b.dot_general(a, as_matrix(b, w), {}, {}, {1}, {0}, op->result()->type.dtype);
     y = b.reshape(y, out);
   } else {
     AttrDict attrs = op->attrs;

@@ -6,32 +6,6 @@
 namespace tenfold {
 namespace {
 
-// `v` as one number for each index of dimension `dim` of its shape, constant along the others.
-std::optional<std::vector<double>> per_feature(const Value* v, int dim, int64_t n) {
-  if (auto s = splat_of(v)) return std::vector<double>(static_cast<size_t>(n), *s);
-  int at = dim;
-  const Literal* l = nullptr;
-  while (!(l = constant_of(v))) {
-    const Op* op = v->def();
-    if (!op || !op->is("stablehlo.broadcast_in_dim")) return std::nullopt;
-    const auto& dims = op->i64s("broadcast_dimensions");
-    int found = -1;
-    for (size_t i = 0; i < dims.size(); ++i)
-      if (dims[i] == at)
-        found = static_cast<int>(i);
-      else if (!(op->operand()->type.shape[i] == Dim(1)))
-        return std::nullopt;
-    if (found < 0) return std::nullopt;
-    at = found;
-    v = op->operand();
-  }
-  if (!is_float(l->dtype()) || l->size() != n || l->rank() <= at || l->dims()[at] != n)
-    return std::nullopt;
-  std::vector<double> out(static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; ++i) out[i] = l->as_f64(i);
-  return out;
-}
-
 struct Target {
   Op* op = nullptr;
   int weight = 1;      // operand
@@ -81,7 +55,7 @@ bool fold(Module& m, Op* op) {
     bool left = u->operand(0) == last;
     if (p != Prim::Add && p != Prim::Sub && p != Prim::Mul && p != Prim::Div) break;
     if (p == Prim::Div && !left) break;
-    auto c = per_feature(u->operand(left ? 1 : 0), t->result_dim, n);
+    auto c = per_index(u->operand(left ? 1 : 0), t->result_dim, n);
     if (!c) break;
     bool finite = true;
     for (double x : *c) finite &= std::isfinite(x) && (p != Prim::Div || x != 0);

@@ -8,6 +8,21 @@
 namespace tenfold {
 namespace {
 
+// An operand that was padded (bytes are, by their zero point) and then put in order is put in order
+// first, so that the pad is written in the order in which it is read.
+bool order_before_pad(Module& m, Op* op) {
+  Op* t = only_def_of(op->operand(0), "stablehlo.transpose");
+  if (!t) return false;
+  GraphBuilder b = builder_at(m, op);
+  Value* x = transpose_early(b, t->operand(), t->i64s("permutation"));
+  if (x->def()->is("stablehlo.transpose")) {
+    erase_dead(x->def());
+    return false;
+  }
+  op->set_operand(0, x);
+  return true;
+}
+
 bool rewrite(Module& m, Op* op) {
   const Attr* padding = op->attr("padding");
   if (!padding) return false;
@@ -42,8 +57,9 @@ bool rewrite(Module& m, Op* op) {
 Result<bool> run(Module& m, PassContext&) {
   bool changed = false;
   for_each_op(m, [&](Op* op) {
-    if (op->is("stablehlo.convolution") && !is_complex(op->operand(0)->type.dtype))
-      changed |= rewrite(m, op);
+    if (!op->is("stablehlo.convolution") || is_complex(op->operand(0)->type.dtype)) return;
+    changed |= order_before_pad(m, op);
+    changed |= rewrite(m, op);
   });
   return changed;
 }

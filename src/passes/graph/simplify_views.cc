@@ -191,6 +191,38 @@ Replacement select(Module&, Op* op) {
   return op->operand(*p != 0 ? 1 : 2);
 }
 
+// An elementwise op on constants that were spread alike is computed before they are spread, where
+// it folds to a constant.
+Replacement spread_constants(Module& m, Op* op) {
+  if (op->def->kind != OpKind::Elementwise || op->num_operands() == 0) return nullptr;
+  GraphBuilder b = builder_at(m, op);
+  std::vector<Value*> small;
+  std::vector<int64_t> dims;
+  for (Value* v : op->operands()) {
+    if (v->type.rank() != op->result()->type.rank() || v->type.rank() == 0) return nullptr;
+    Value* from = nullptr;
+    std::vector<int64_t> to;
+    if (const Literal* l = constant_of(v); l && l->size() > 0 && l->is_splat()) {
+      if (is_complex(l->dtype())) return nullptr;
+      from = b.constant(is_float(l->dtype()) ? Literal::scalar(l->dtype(), l->as_f64(0))
+                                             : Literal::scalar_i(l->dtype(), l->as_i64(0)));
+    } else if (Op* d = def_of(v, "stablehlo.broadcast_in_dim"); d && constant_of(d->operand())) {
+      from = d->operand();
+      to = d->i64s("broadcast_dimensions");
+    }
+    if (!from) return nullptr;
+    if (!small.empty() && (to != dims || !same_shape(from->type.shape, small[0]->type.shape)))
+      return nullptr;
+    small.push_back(from);
+    dims = std::move(to);
+  }
+  const TensorType type{op->result()->type.dtype, small[0]->type.shape};
+  Value* v = op->is("stablehlo.convert")
+                 ? b.constant(tenfold::convert(*constant_of(small[0]), type.dtype))
+                 : b.create(op->def->name, small, op->attrs, {type})->result();
+  return b.broadcast_in_dim(v, op->result()->type.shape, dims);
+}
+
 struct Rule {
   std::string_view op;
   Replacement (*apply)(Module&, Op*);
@@ -218,6 +250,7 @@ Result<bool> run(Module& m, PassContext&) {
       for (const auto& rule : kRules)
         if (op->is(rule.op)) r = rule.apply(m, op);
       if (!r) r = arithmetic(m, op);
+      if (!r) r = spread_constants(m, op);
       if (!r || !same_shape(r->type.shape, op->result()->type.shape)) return;
       replace_op(op, {r});
       changed = true;

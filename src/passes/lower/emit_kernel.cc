@@ -156,7 +156,8 @@ class KernelEmitter final : public EmitContext {
     if (d && is_immediate(*d)) return immediate(d->lit("value"));
     if (!d || !group_.members.count(d) || d == group_.hero) return loop::load(buffer_of(v), index);
     // A view costs index arithmetic only, and heroes want to see the load itself.
-    bool shared = v->users().size() > 1 && guard_depth_ == 0 && d->def->kind != OpKind::View;
+    bool shared = v->users().size() > 1 && guard_depth_ == 0 && d->def->kind != OpKind::View &&
+                  !is_widening(*d);
     if (!shared) return compute(*d, index);
     Memo key{v, &builder_.current(), index};
     for (auto& [k, e] : memo_)

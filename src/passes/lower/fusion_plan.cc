@@ -71,6 +71,13 @@ bool is_free_view(const Op& op) {
          op.def->max_operands == 1;
 }
 
+// Contractions read through widening conversions too, so that bytes and halves stay so in memory.
+bool reads_through(const Op& hero, const Op& op) {
+  if (is_free_view(op)) return true;
+  const bool multiplies = hero.def->kind == OpKind::Contraction || hero.is("stablehlo.convolution");
+  return is_widening(op) && (multiplies || is_free_view(hero) || is_widening(hero));
+}
+
 double nominal(const Dim& d) {
   auto v = d.eval([](const Symbol& s) -> std::optional<int64_t> {
     if (s.max <= 4096) return s.max;
@@ -145,8 +152,8 @@ class Planner {
       if (home == homes_.end()) continue;  // a dead user
       for (int g : home->second)
         if (std::find(out.begin(), out.end(), g) == out.end()) out.push_back(g);
-      if (!is_elemental(*u) && !reads_once(*u) && !is_free_view(op)) return false;
-      if (reread_.count(u) && !is_free_view(op)) return false;
+      if (!is_elemental(*u) && !reads_once(*u) && !reads_through(*u, op)) return false;
+      if (reread_.count(u) && !reads_through(*u, op)) return false;
     }
     // What a heavy reader reads through a view, it reads as often.
     for (const Op* u : v->users())
@@ -172,22 +179,30 @@ class Planner {
       under_guard_.insert(&op);
     }
     reads += same_index;
+    // What narrows its operand (a quantization) leaves little to copy: it goes with what made the
+    // operand, and the pad or concatenation copies bytes.
+    if (guarded && op.is("stablehlo.convert") &&
+        bit_width(op.result()->type.dtype) < bit_width(op.operand()->type.dtype))
+      return false;
     // Sharing under a guard cannot be hoisted into one evaluation.
     if (guarded && op.result()->users().size() > 1 && is_expensive(op)) return false;
     evaluations_[&op] = std::max(reads, 1.0);
     double limit = is_expensive(op) ? kMaxRedundantExpensive : kMaxRedundantReads;
     if (op.def->kind == OpKind::Constant || is_free_view(op)) return true;
+    if (is_widening(op) && reread_.count(&op)) return true;
     return reads <= limit * n;
   }
 
   bool may_duplicate(const Op& op, const std::vector<int>& consumers) {
     if (op.def->kind == OpKind::Constant) return consumers.size() <= 8;
+    // A widening read many times: its operand stands in memory.
+    if (is_widening(op) && reread_.count(&op)) return consumers.size() <= 8;
     if (!is_free_view(op)) return false;
     // Only a view of something that stands in memory anyway, or in no memory at all.
     const Op* producer = op.operand()->def();
     if (consumers.size() > 8 && !(producer && is_immediate(*producer))) return false;
     if (producer && !producer->is("stablehlo.constant") && producer->parent() == &block_ &&
-        is_elemental(*producer))
+        is_elemental(*producer) && !(is_widening(*producer) && reread_.count(&op)))
       return false;
     for (int g : consumers)
       if (static_cast<int>(groups_[g].members.size()) >= kMaxGroupMembers) return false;
@@ -287,6 +302,14 @@ bool is_structural(const Op& op) {
 
 bool is_immediate(const Op& op) {
   return op.is("stablehlo.constant") && op.lit("value").size() >= 1 && op.lit("value").is_splat();
+}
+
+bool is_widening(const Op& op) {
+  if (!op.is("stablehlo.convert")) return false;
+  const DType from = op.operand()->type.dtype, to = op.result()->type.dtype;
+  if (is_complex(from) || is_complex(to) || bit_width(from) >= bit_width(to)) return false;
+  if (is_float(from)) return is_float(to) && bit_width(from) >= 8;
+  return from == DType::I8 || from == DType::U8 || from == DType::I16 || from == DType::U16;
 }
 
 bool guards_operands(const Op& op) { return op.def->guards_operands; }

@@ -45,6 +45,8 @@ bool is_elemental(const Op& op);
 bool is_structural(const Op& op);
 // A scalar or splat constant, cheap to write as an immediate.
 bool is_immediate(const Op& op);
+// A conversion that loses nothing and makes its operand larger.
+bool is_widening(const Op& op);
 // True for ops whose element() reads operands under a guard (pad, concatenate).
 bool guards_operands(const Op& op);
 

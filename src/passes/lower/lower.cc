@@ -263,8 +263,8 @@ class Lowering {
   }
 
   int repacked(int constant, const Repack& r) {
-    std::string key =
-        std::to_string(constant) + "/" + std::to_string(r.dim) + ":" + std::to_string(r.block);
+    std::string key = std::to_string(constant) + "/" + std::to_string(r.dim) + ":" +
+                      std::to_string(r.block) + "*" + std::to_string(r.group);
     for (int d : r.order) key += "," + std::to_string(d);
     if (auto it = repacked_.find(key); it != repacked_.end()) return it->second;
     const Literal& l = values_.at(constant).value;

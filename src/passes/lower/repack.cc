@@ -8,11 +8,42 @@ namespace tenfold {
 std::vector<int64_t> repacked_dims(const std::vector<int64_t>& dims, const Repack& r) {
   std::vector<int64_t> out{(dims[r.dim] + r.block - 1) / r.block};
   for (int d : r.order) out.push_back(dims[d]);
+  if (r.group > 1) out.back() = (out.back() + r.group - 1) / r.group;
   out.push_back(r.block);
+  if (r.group > 1) out.push_back(r.group);
   return out;
 }
 
+namespace {
+
+// The general form, an element at a time.
+void repack_groups(const Literal& l, const Repack& r, std::byte* to) {
+  const std::vector<int64_t> dims = repacked_dims(l.dims(), r);
+  const std::vector<int64_t> strides = row_major_strides(l.dims());
+  const std::vector<int64_t> packed = row_major_strides(dims);
+  const size_t size = static_cast<size_t>(byte_size(l.dtype()));
+  std::vector<int64_t> index(l.dims().size(), 0);
+  for (int64_t i = 0; i < l.size(); ++i) {
+    const int64_t column = index[static_cast<size_t>(r.dim)];
+    int64_t at = column / r.block * packed[0] + column % r.block * packed[packed.size() - 2];
+    for (size_t d = 0; d < r.order.size(); ++d) {
+      const int64_t x = index[static_cast<size_t>(r.order[d])];
+      const bool grouped = d + 1 == r.order.size();
+      at += grouped ? x / r.group * packed[d + 1] + x % r.group : x * packed[d + 1];
+    }
+    std::memcpy(to + static_cast<size_t>(at) * size, l.bytes() + static_cast<size_t>(i) * size,
+                size);
+    for (size_t d = index.size(); d-- > 0;) {
+      if (++index[d] < l.dims()[d]) break;
+      index[d] = 0;
+    }
+  }
+}
+
+}  // namespace
+
 void repack(const Literal& l, const Repack& r, std::byte* to) {
+  if (r.group > 1) return repack_groups(l, r, to);
   const std::vector<int64_t> dims = repacked_dims(l.dims(), r);
   const std::vector<int64_t> strides = row_major_strides(l.dims());
   std::vector<int64_t> from;  // source stride of each middle dimension

@@ -103,9 +103,21 @@ bool analyse(Stmt* top, Nest& n) {
   return true;
 }
 
+// The dot product of four bytes that computes the update, "" when there is none: the products are
+// of bytes in i32, and the innermost reduction takes a multiple of four steps.
+std::string byte_dot(const Nest& n) {
+  const Expr a = stripped(n.a), b = stripped(n.b);
+  const bool loads = a->kind == ExprNode::Kind::Load && b->kind == ExprNode::Kind::Load;
+  if (!loads || n.acc->dtype != DType::I32 || constant_extent(*n.reds.back()) % 4 != 0) return "";
+  if (b->dtype == DType::I8 && a->dtype == DType::U8) return "dot4_u8s8";
+  if (b->dtype == DType::I8 && a->dtype == DType::I8) return "dot4_s8s8";
+  if (b->dtype == DType::U8 && a->dtype == DType::U8) return "dot4_u8u8";
+  return "";
+}
+
 // b's parameter in blocks of `block` columns; its reads follow. The literal is repacked to match.
-bool repack_param(Kernel& k, const Nest& n, int64_t block, const std::function<bool(int)>& constant,
-                  std::vector<Repack>& repacks) {
+bool repack_param(Kernel& k, const Nest& n, int64_t block, int64_t group,
+                  const std::function<bool(int)>& constant, std::vector<Repack>& repacks) {
   Expr b = stripped(n.b);
   if (b->kind != ExprNode::Kind::Load) return false;
   auto at = std::find(k.params.begin(), k.params.end(), b->buffer);
@@ -141,12 +153,20 @@ bool repack_param(Kernel& k, const Nest& n, int64_t block, const std::function<b
   packed->shape = {
       loop::simplify(loop::idiv(b->buffer->shape[column] + (block - 1), loop::int_const(block)))};
   std::vector<Expr> index{loop::idiv(b->args[column], loop::int_const(block))};
+  r.group = group;
   for (int d : r.order) {
-    packed->shape.push_back(b->buffer->shape[d]);
-    index.push_back(b->args[d]);
+    const bool grouped = group > 1 && d == r.order.back();
+    const Expr n = loop::int_const(grouped ? group : 1);
+    packed->shape.push_back(
+        loop::simplify(loop::idiv(b->buffer->shape[d] + (grouped ? group - 1 : 0), n)));
+    index.push_back(loop::idiv(b->args[d], n));
   }
   packed->shape.push_back(loop::int_const(block));
   index.push_back(loop::imod(b->args[column], loop::int_const(block)));
+  if (group > 1) {
+    packed->shape.push_back(loop::int_const(group));
+    index.push_back(loop::imod(b->args[r.order.back()], loop::int_const(group)));
+  }
   Expr read = loop::load(packed, index);
   if (n.b->kind == ExprNode::Kind::Cast) read = loop::cast(read, n.b->dtype);
   const Expr& old = n.update->value;
@@ -162,11 +182,12 @@ bool repack_param(Kernel& k, const Nest& n, int64_t block, const std::function<b
 class Blocker {
  public:
   Blocker(EmittedKernel& ek, const loop::Machine& m, const std::function<bool(int)>& constant,
-          std::vector<Repack>& repacks)
+          std::vector<Repack>& repacks, bool bytes)
       : ek_(ek),
         machine_(m),
         constant_(constant),
         repacks_(repacks),
+        bytes_(bytes),
         kernel_(clone_kernel(ek.kernel)),
         schedule_(&kernel_) {}
 
@@ -205,7 +226,10 @@ class Blocker {
     vectors_ = block.vectors;
     row_block_ = block.rows;
     int64_t width = int64_t{vectors_} * lanes_;
-    packed_ = !both && columns > 0 && repack_param(kernel_, n, width, constant_, own_repacks_);
+    if (!both && bytes_) byte_dot_ = byte_dot(n);
+    packed_ = !both && columns > 0 &&
+              repack_param(kernel_, n, width, byte_dot_.empty() ? 1 : 4, constant_, own_repacks_);
+    if (!packed_) byte_dot_.clear();
     if (!packed_ && !both && !contiguous_columns(n)) {
       // One row reads each packed element as often as windows overlap. A dot product along the
       // reduction is quicker than copying for few.
@@ -422,7 +446,7 @@ class Blocker {
 
   // rows x vectors of accumulators in registers, the reduction around them.
   Status registers(const std::string& rows, const std::string& vec, const std::string& lane,
-                   const std::string& acc, const std::vector<std::string>& reds) {
+                   const std::string& acc, std::vector<std::string> reds) {
     TF_TRY(schedule_.expand(acc, lane));
     if (!vec.empty()) TF_TRY(schedule_.expand(acc, vec));
     if (!rows.empty()) TF_TRY(schedule_.expand(acc, rows));
@@ -433,9 +457,16 @@ class Blocker {
     TF_ASSIGN(auto names, schedule_.fission(lane, block[0]));
     size_t depth = block.size();
     if (names.size() != 3 * depth) return refused("the block has not three parts");
+    std::string four;
+    if (!byte_dot_.empty()) {
+      TF_ASSIGN(auto k, schedule_.split(reds.back(), 4, Tail::Exact));
+      reds.back() = k.outer;
+      four = k.inner;
+    }
     std::vector<std::string> order = reds;
     order.insert(order.end(), names.begin() + static_cast<long>(depth),
                  names.begin() + static_cast<long>(2 * depth));
+    if (!four.empty()) order.push_back(four);
     TF_TRY(schedule_.reorder(order));
     // Where a runs along the columns as well, neighbouring taps read the same elements: side by
     // side they read them once.
@@ -446,6 +477,7 @@ class Blocker {
     // Columns past the end are computed and never stored, where reading them is safe.
     if (guarded_)
       for (const std::string& part : {names[0], order[0]}) (void)schedule_.unguard(part);
+    if (!four.empty()) TF_TRY(schedule_.tensorize(four, byte_dot_));
     for (size_t part = 0; part < 3; ++part) {
       for (size_t d = 0; d + 1 < depth; ++d) TF_TRY(schedule_.unroll(names[part * depth + d]));
       TF_TRY(schedule_.vectorize(names[part * depth + depth - 1]));
@@ -457,11 +489,13 @@ class Blocker {
   const loop::Machine& machine_;
   const std::function<bool(int)>& constant_;
   std::vector<Repack>& repacks_;
+  bool bytes_;  // multiply bytes four at a time where that can be
   std::vector<Repack> own_repacks_;
   Kernel kernel_;
   Schedule schedule_;
   int lanes_ = 1, vectors_ = 1, row_block_ = 1;
   bool packed_ = false, guarded_ = false, both_ = false;
+  std::string byte_dot_;     // the intrinsic of the innermost four steps; empty: none
   std::string pack_buffer_;  // packed by each task at run time; empty: none
   std::vector<std::string> pack_order_;
 };
@@ -508,7 +542,8 @@ RegisterBlock choose_register_block(int64_t rows, int64_t columns, int lanes,
 
 bool schedule_contraction(EmittedKernel& k, const loop::Machine& machine,
                           const std::function<bool(int)>& constant, std::vector<Repack>& repacks) {
-  return Blocker(k, machine, constant, repacks).run();
+  return Blocker(k, machine, constant, repacks, true).run() ||
+         Blocker(k, machine, constant, repacks, false).run();
 }
 
 }  // namespace tenfold

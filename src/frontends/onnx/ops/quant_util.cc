@@ -94,7 +94,8 @@ Value* round_to(GraphBuilder& b, Value* v, Value* zero, DType to, bool saturate)
   const int bits = bit_width(to);
   const double high = is_signed(to) ? std::ldexp(1.0, bits - 1) - 1 : std::ldexp(1.0, bits) - 1;
   const double low = is_signed(to) ? -std::ldexp(1.0, bits - 1) : 0;
-  if (bits < 32) v = max(b, min(b, v, high), low);
+  // The conversion saturates to whole bytes by itself.
+  if (bits < 8) v = max(b, min(b, v, high), low);
   return b.convert(v, to);
 }
 
