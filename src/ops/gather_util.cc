@@ -95,8 +95,15 @@ TensorType infer_gather(const Op& op, const std::vector<Dim>& slice_sizes, Diag&
     if (!diag.at_most(slice_sizes[d], 1))
       diag.fail("C12", "the slice size of batching dimension " + std::to_string(d) + " is " +
                            slice_sizes[d].str() + ", wanted at most 1");
+  // An operand that turns out empty when the model runs is no fault where nothing is taken.
+  Dim slices = 1;
+  for (int64_t d = 0; d < indices_rank; ++d)
+    if (d != g.index_vector) slices = slices * indices.shape[d];
+  const auto taken = [&](int64_t d) {
+    return x.shape[d].is_const() ? slice_sizes[d] : min(slice_sizes[d], slice_sizes[d] * slices);
+  };
   for (int64_t d = 0; d < rank; ++d)
-    if (!diag.at_most(0, slice_sizes[d]) || !diag.at_most(slice_sizes[d], x.shape[d]))
+    if (!diag.at_most(0, slice_sizes[d]) || !diag.at_most(taken(d), x.shape[d]))
       diag.fail("C21", "the slice size of dimension " + std::to_string(d) + " is " +
                            slice_sizes[d].str() + ", wanted 0 to " + x.shape[d].str());
   TensorType out{x.dtype, Shape(static_cast<size_t>(out_rank))};
