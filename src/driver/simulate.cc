@@ -230,7 +230,7 @@ void account(Simulation& s, const tpu::ChipProgram& p, const tpu::Report& r,
           c.array_macs ? std::min(1.0, info.useful_macs / static_cast<double>(c.array_macs)) : 0;
       n.intensity = n.hbm_bytes ? n.flops / static_cast<double>(n.hbm_bytes) : 0;
       const double roof = n.hbm_bytes ? std::min(2 * macs, n.intensity * bytes_a_cycle) : 2 * macs;
-      n.roofline_share = n.flops / cycles / roof;
+      n.roofline_share = n.flops > 0 ? n.flops / cycles / roof : 0;
     }
     s.nodes.push_back(std::move(n));
   }
@@ -288,7 +288,7 @@ Result<Simulation> simulate_matrix_family(Module& m, const tpu::Chip& chip,
       const double roof =
           n.hbm_bytes ? std::min(2 * cells, n.intensity * chip.bytes_per_cycle(chip.weight_gbps))
                       : 2 * cells;
-      n.roofline_share = n.flops / static_cast<double>(t.cycles) / roof;
+      n.roofline_share = n.flops > 0 ? n.flops / static_cast<double>(t.cycles) / roof : 0;
       const auto& mxu = t.units[0];
       const size_t most =
           static_cast<size_t>(std::max_element(mxu.begin(), mxu.end()) - mxu.begin());
