@@ -25,28 +25,6 @@ double epsilon(DType t) {
   }
 }
 
-bool exact_prim(Prim p) {
-  switch (p) {
-    case Prim::Neg:
-    case Prim::Abs:
-    case Prim::Sign:
-    case Prim::Not:
-    case Prim::Floor:
-    case Prim::Ceil:
-    case Prim::RoundEven:
-    case Prim::RoundAfz:
-    case Prim::Sqrt:
-    case Prim::IsFinite:
-    case Prim::IsNan:
-    case Prim::IsInf:
-    case Prim::Popcnt:
-    case Prim::Clz:
-      return true;
-    default:
-      return arity(p) > 1 && p != Prim::Pow && p != Prim::Atan2;
-  }
-}
-
 struct Sizes {
   std::vector<int64_t> result;
   std::vector<std::vector<int64_t>> operands;
@@ -207,6 +185,28 @@ class Analysis {
 };
 
 }  // namespace
+
+bool exact_prim(Prim p) {
+  switch (p) {
+    case Prim::Neg:
+    case Prim::Abs:
+    case Prim::Sign:
+    case Prim::Not:
+    case Prim::Floor:
+    case Prim::Ceil:
+    case Prim::RoundEven:
+    case Prim::RoundAfz:
+    case Prim::Sqrt:
+    case Prim::IsFinite:
+    case Prim::IsNan:
+    case Prim::IsInf:
+    case Prim::Popcnt:
+    case Prim::Clz:
+      return true;
+    default:
+      return arity(p) > 1 && p != Prim::Pow && p != Prim::Atan2;
+  }
+}
 
 Result<Reference> reference(const Module& m, const std::vector<Literal>& args) {
   std::unordered_map<const Value*, Literal> values;

@@ -263,28 +263,7 @@ class Generator {
     Prim p = draw_prim(1, t, e.exact);
     if (!supports(p, t)) return;
     if (is_float(t) && rng_.chance(0.4)) p = rng_.chance(0.5) ? Prim::Tanh : Prim::Logistic;
-    add(b_.unary(p, e.v), e.exact && !is_transcendental(p), unary_magnitude(p, e.magnitude));
-  }
-  static bool is_transcendental(Prim p) {
-    switch (p) {
-      case Prim::Neg:
-      case Prim::Abs:
-      case Prim::Sign:
-      case Prim::Not:
-      case Prim::Floor:
-      case Prim::Ceil:
-      case Prim::RoundEven:
-      case Prim::RoundAfz:
-      case Prim::Sqrt:
-      case Prim::IsFinite:
-      case Prim::IsNan:
-      case Prim::IsInf:
-      case Prim::Popcnt:
-      case Prim::Clz:
-        return false;
-      default:
-        return arity(p) == 1 || p == Prim::Pow || p == Prim::Atan2;
-    }
+    add(b_.unary(p, e.v), e.exact && exact_prim(p), unary_magnitude(p, e.magnitude));
   }
   void binary() {
     const Entry e = any();
@@ -296,7 +275,7 @@ class Generator {
     if (p == Prim::Add || p == Prim::Sub) m = e.magnitude + o.magnitude;
     if (p == Prim::Mul) m = e.magnitude * o.magnitude;
     if (p == Prim::Max || p == Prim::Min) m = std::max(e.magnitude, o.magnitude);
-    const bool exact = e.exact && o.exact && !(is_float(t) && is_transcendental(p));
+    const bool exact = e.exact && o.exact && (!is_float(t) || exact_prim(p));
     add(rng_.chance(0.5) ? b_.binary(p, e.v, o.v) : b_.binary(p, o.v, e.v), exact, m);
   }
   void affine() {  // scale and shift by channel

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "array/literal.h"
+#include "array/prim.h"
 #include "graph/ir.h"
 
 namespace tenfold::testing {
@@ -20,6 +21,9 @@ struct RandomGraph {
 
 // The graph of a seed; the same on every machine.
 RandomGraph random_graph(uint64_t seed);
+
+// Computed to the same bits everywhere: no transcendental function.
+bool exact_prim(Prim p);
 
 // How far a value may stray.
 struct Bound {
