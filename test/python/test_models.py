@@ -9,12 +9,11 @@ import os
 import pathlib
 
 import numpy as np
-import onnxruntime
 import pytest
 import tenfold
+from onnx_reference import assert_close, reference
 
 LONG = bool(os.environ.get("TENFOLD_LONG_TESTS"))
-TOLERANCE = 1e-4  # of the output's largest value
 
 
 def model_path(package, name):
@@ -22,21 +21,6 @@ def model_path(package, name):
     if spec is None:
         pytest.skip(f"the package {package} is not installed (scripts/models-test.txt)")
     return pathlib.Path(list(spec.submodule_search_locations)[0]) / name
-
-
-def reference(path):
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-
-
-def assert_close(got, want, name):
-    assert got.shape == want.shape and got.dtype == want.dtype, name
-    if want.dtype.kind != "f":
-        np.testing.assert_array_equal(got, want, err_msg=name)
-        return
-    error = np.abs(got.astype(np.float64) - want).max() / max(np.abs(want).max(), 1e-30)
-    assert error <= TOLERANCE, f"{name}: {error:.2e} of the largest value"
 
 
 def models(path, folder):

@@ -8,32 +8,15 @@ import os
 import pathlib
 import sys
 
-import numpy as np
-import onnxruntime
 import pytest
 import tenfold
+from onnx_reference import assert_close, reference
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 import make_models  # noqa: E402
 
 SMALL = [n for n in make_models.MODELS if n.startswith("tiny_")] + ["mobilenet_v2", "lstm", "dlrm"]
 LONG = bool(os.environ.get("TENFOLD_LONG_TESTS"))
-TOLERANCE = 1e-4  # of the output's largest value
-
-
-def reference(model):
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-
-
-def assert_close(got, want, name):
-    assert got.shape == want.shape and got.dtype == want.dtype, name
-    if want.dtype.kind != "f":
-        np.testing.assert_array_equal(got, want, err_msg=name)
-        return
-    error = np.abs(got.astype(np.float64) - want).max() / max(np.abs(want).max(), 1e-30)
-    assert error <= TOLERANCE, f"{name}: {error:.2e} of the largest value"
 
 
 @pytest.mark.parametrize("name", list(make_models.MODELS) if LONG else SMALL)
