@@ -14,21 +14,6 @@ using loop::VarDef;
 
 namespace {
 
-bool uses_variable(const Nest& n, const Param& p, const VarDef* v) {
-  bool uses = false;
-  loop::for_each_stmt(n.kernel.body, [&](const Stmt& s) {
-    loop::for_each_expr(const_cast<Stmt&>(s), [&](const loop::Expr& e) {
-      loop::visit_once(e, [&](const loop::Expr& x) {
-        if (x->kind == loop::ExprNode::Kind::Load && x->buffer == p.buffer)
-          for (const auto& i : x->args) uses |= loop::uses(i, v);
-      });
-    });
-    if (s.kind == Stmt::Kind::Store && s.buffer == p.buffer)
-      for (const auto& i : s.index) uses |= loop::uses(i, v);
-  });
-  return uses;
-}
-
 const Stmt* grid_loop(const Nest& n, const VarDef* v) {
   for (const Stmt* l : n.grid)
     if (l->var.get() == v) return l;
@@ -40,7 +25,7 @@ const Stmt* grid_loop(const Nest& n, const VarDef* v) {
 int dimension_of(const Nest& n, const Param& p, const VarDef* v) {
   for (size_t d = 0; d < p.steps_with.size(); ++d)
     if (p.steps_with[d] == v) return static_cast<int>(d);
-  return uses_variable(n, p, v) ? -1 : -2;
+  return uses_variable(n.kernel, p.buffer, v) ? -1 : -2;
 }
 
 }  // namespace

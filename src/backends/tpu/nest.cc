@@ -279,4 +279,19 @@ Roles choose_roles(const loop::Kernel& k, const Forbidden& forbidden) {
   return Chooser(k, forbidden).run();
 }
 
+bool uses_variable(const loop::Kernel& k, const loop::Buffer& buffer, const VarDef* v) {
+  bool uses = false;
+  loop::for_each_stmt(k.body, [&](const Stmt& s) {
+    loop::for_each_expr(const_cast<Stmt&>(s), [&](const Expr& e) {
+      loop::visit_once(e, [&](const Expr& x) {
+        if (x->kind == ExprNode::Kind::Load && x->buffer == buffer)
+          for (const auto& i : x->args) uses |= loop::uses(i, v);
+      });
+    });
+    if (s.kind == Stmt::Kind::Store && s.buffer == buffer)
+      for (const auto& i : s.index) uses |= loop::uses(i, v);
+  });
+  return uses;
+}
+
 }  // namespace tenfold::tpu

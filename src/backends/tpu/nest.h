@@ -58,5 +58,7 @@ std::optional<std::vector<Fold>> folds_of(const loop::Stmt& loop);
 loop::Expr fold_identity(Prim p, DType t);
 
 int64_t extent_of(const loop::Stmt& loop);  // -1: not constant
+// Whether the place of some access to the buffer depends on the variable.
+bool uses_variable(const loop::Kernel& k, const loop::Buffer& buffer, const loop::VarDef* v);
 
 }  // namespace tenfold::tpu

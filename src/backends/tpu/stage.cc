@@ -39,21 +39,10 @@ bool can_cut(const Nest& n, const Stmt* l) {
   const VarDef* v = l->var.get();
   const int64_t unit = unit_of(n, v);
   for (const Param& p : n.params) {
-    bool uses = false;
     size_t alone = p.steps_with.size();
     for (size_t d = 0; d < p.steps_with.size(); ++d)
       if (p.steps_with[d] == v) alone = d;
-    loop::for_each_stmt(n.kernel.body, [&](const Stmt& s) {
-      loop::for_each_expr(const_cast<Stmt&>(s), [&](const loop::Expr& e) {
-        loop::visit_once(e, [&](const loop::Expr& x) {
-          if (x->kind == loop::ExprNode::Kind::Load && x->buffer == p.buffer)
-            for (const auto& i : x->args) uses |= loop::uses(i, v);
-        });
-      });
-      if (s.kind == Stmt::Kind::Store && s.buffer == p.buffer)
-        for (const auto& i : s.index) uses |= loop::uses(i, v);
-    });
-    if (!uses) {
+    if (!uses_variable(n.kernel, p.buffer, v)) {
       if (p.written) return false;  // folded over: the result is not complete after a block
       continue;
     }

@@ -17,15 +17,6 @@ constexpr int64_t kLine = 1024;  // tensors start on lines that the machine foll
 
 size_t z(int64_t i) { return static_cast<size_t>(i); }
 
-std::vector<int64_t> i64s_or(const Op& op, std::string_view name, size_t n, int64_t fallback) {
-  const Attr* a = op.attr(name);
-  if (!a || !a->present()) return std::vector<int64_t>(n, fallback);
-  if (auto* v = std::get_if<std::vector<int64_t>>(&a->v)) return *v;
-  std::vector<int64_t> r;
-  for (const Dim& d : a->as<std::vector<Dim>>()) r.push_back(d.value());
-  return r;
-}
-
 }  // namespace
 
 std::vector<int64_t> Tensor::strides() const {
@@ -262,9 +253,9 @@ Status Emitter::product(const Value* v, const Product& p) {
     features = out_dims[z(out_order.back())];
     w.batch = dims[z(order[0])];
     w.pixel_stride = dims[z(order.back())];
-    const auto strides = i64s_or(op, "window_strides", n, 1);
-    const auto dilation = i64s_or(op, "rhs_dilation", n, 1);
-    const auto padding = i64s_or(op, "padding", 2 * n, 0);
+    const auto strides = numbers_or(op, "window_strides", n, 1);
+    const auto dilation = numbers_or(op, "rhs_dilation", n, 1);
+    const auto padding = numbers_or(op, "padding", 2 * n, 0);
     if (n >= 1) {  // the last spatial dimension is x
       w.width = dims[z(in[n - 1])];
       w.out_width = out_dims[z(out[n - 1])];
@@ -436,10 +427,10 @@ Status Emitter::pool(const Value* v, const PoolPlan& p) {
   std::vector<int64_t> out_order = x.order;
   if (op.is("stablehlo.reduce_window")) {
     const auto at = [&](std::string_view name, int64_t d, int64_t fallback) {
-      return i64s_or(op, name, dims.size(), fallback)[z(d)];
+      return numbers_or(op, name, dims.size(), fallback)[z(d)];
     };
     const int64_t y = x.order[1], xx = x.order[2];
-    const auto padding = i64s_or(op, "padding", 2 * dims.size(), 0);
+    const auto padding = numbers_or(op, "padding", 2 * dims.size(), 0);
     out_dims = dims_of(op.result());
     w.batch = dims[z(x.order[0])];
     w.height = dims[z(y)];

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/attr_util.h"
+
 namespace tenfold::tpu::matrix {
 
 namespace {
@@ -28,6 +30,12 @@ bool small(const Value* v, int64_t max_elements) {
 }  // namespace
 
 bool is_int8(DType t) { return t == DType::I8 || t == DType::U8; }
+
+std::vector<int64_t> numbers_or(const Op& op, std::string_view name, size_t n, int64_t fallback) {
+  std::vector<int64_t> r;
+  for (const Dim& d : dims_or(op, name, n, fallback)) r.push_back(d.value());
+  return r;
+}
 
 std::optional<Literal> evaluate_op(const Op& op, std::vector<Literal> args) {
   if (!op.def->eval || op.num_regions() > 0 || op.num_results() != 1) return std::nullopt;

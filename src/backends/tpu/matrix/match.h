@@ -17,6 +17,9 @@ namespace tenfold::tpu::matrix {
 
 bool is_int8(DType t);  // I8 or U8
 
+// A list of fixed sizes; `n` copies of `fallback` where absent.
+std::vector<int64_t> numbers_or(const Op& op, std::string_view name, size_t n, int64_t fallback);
+
 // A value's literal when it follows from constants alone and is no larger than `max_elements`.
 class Constants {
  public:

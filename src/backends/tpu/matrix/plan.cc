@@ -11,15 +11,6 @@ namespace tenfold::tpu::matrix {
 
 namespace {
 
-std::vector<int64_t> i64s_or(const Op& op, std::string_view name, size_t n, int64_t fallback) {
-  const Attr* a = op.attr(name);
-  if (!a || !a->present()) return std::vector<int64_t>(n, fallback);
-  if (auto* v = std::get_if<std::vector<int64_t>>(&a->v)) return *v;
-  std::vector<int64_t> r;
-  for (const Dim& d : a->as<std::vector<Dim>>()) r.push_back(d.value());
-  return r;
-}
-
 bool all(const std::vector<int64_t>& v, int64_t x) {
   return std::all_of(v.begin(), v.end(), [&](int64_t e) { return e == x; });
 }
@@ -148,9 +139,9 @@ bool Planner::pieces(const Value* v, const Value* root, const StridesOf& strides
     return true;
   }
   if (op->is("stablehlo.pad")) {
-    const auto low = i64s_or(*op, "edge_padding_low", dims.size(), 0);
-    const auto high = i64s_or(*op, "edge_padding_high", dims.size(), 0);
-    const bool plain = all(i64s_or(*op, "interior_padding", dims.size(), 0), 0) &&
+    const auto low = numbers_or(*op, "edge_padding_low", dims.size(), 0);
+    const auto high = numbers_or(*op, "edge_padding_high", dims.size(), 0);
+    const bool plain = all(numbers_or(*op, "interior_padding", dims.size(), 0), 0) &&
                        std::all_of(low.begin(), low.end(), [](int64_t x) { return x >= 0; }) &&
                        std::all_of(high.begin(), high.end(), [](int64_t x) { return x >= 0; });
     if (!plain || !c_.splat(op->operand(1))) return fail("a pad that crops or spreads");
@@ -192,8 +183,8 @@ bool Planner::pieces(const Value* v, const Value* root, const StridesOf& strides
       return s;
     });
   } else if (op->is("stablehlo.slice")) {
-    const auto start = i64s_or(*op, "start_indices", dims.size(), 0);
-    const auto step = i64s_or(*op, "strides", dims.size(), 1);
+    const auto start = numbers_or(*op, "start_indices", dims.size(), 0);
+    const auto step = numbers_or(*op, "strides", dims.size(), 1);
     each([&](Access& a) {
       std::vector<int64_t> s = a.strides;
       for (size_t d = 0; d < dims.size(); ++d) {
@@ -328,9 +319,10 @@ bool Planner::product(const Value* v, Plan& plan) {
   if (op.is("stablehlo.convolution")) {
     const auto spatial = op.i64s("input_spatial_dimensions").size();
     if (spatial > 2) return fail("a convolution over more than two dimensions");
-    if (!all(i64s_or(op, "lhs_dilation", spatial, 1), 1)) return fail("a transposed convolution");
-    if (!all(i64s_or(op, "window_reversal", spatial, 0), 0)) return fail("a reversed window");
-    const auto padding = i64s_or(op, "padding", 2 * spatial, 0);
+    if (!all(numbers_or(op, "lhs_dilation", spatial, 1), 1))
+      return fail("a transposed convolution");
+    if (!all(numbers_or(op, "window_reversal", spatial, 0), 0)) return fail("a reversed window");
+    const auto padding = numbers_or(op, "padding", 2 * spatial, 0);
     if (std::any_of(padding.begin(), padding.end(), [](int64_t x) { return x < 0; })) {
       return fail("a convolution that crops");
     }
@@ -465,10 +457,10 @@ bool Planner::pool(const Value* v, Plan& plan) {
   p.x = p.in.q;
   const auto rank = static_cast<size_t>(x->type.rank());
   if (op->is("stablehlo.reduce_window")) {
-    if (rank != 4 || !all(i64s_or(*op, "base_dilations", rank, 1), 1)) {
+    if (rank != 4 || !all(numbers_or(*op, "base_dilations", rank, 1), 1)) {
       return fail("windows over other than two dimensions");
     }
-    const auto padding = i64s_or(*op, "padding", 2 * rank, 0);
+    const auto padding = numbers_or(*op, "padding", 2 * rank, 0);
     if (std::any_of(padding.begin(), padding.end(), [](int64_t e) { return e < 0; })) {
       return fail("windows that crop");
     }
