@@ -6,17 +6,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from onnx_files import save, value
 from support import tenfold, tenfold_json
-
-
-def save(path, nodes, inputs, outputs, initializers=()):
-    graph = helper.make_graph(nodes, "g", inputs, outputs, initializer=list(initializers))
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-    return path
-
-
-def value(name, shape, kind=TensorProto.FLOAT):
-    return helper.make_tensor_value_info(name, kind, shape)
 
 
 def test_a_rank_comes_from_the_input(tmp_path):

@@ -10,6 +10,7 @@
 #include "graph/evaluator.h"
 #include "graph/text.h"
 #include "run_loops.h"
+#include "support/close.h"
 
 namespace tenfold::testing {
 namespace {
@@ -25,17 +26,6 @@ double allowed(const Op& op) {
   if (t == DType::F64) return 1e-12;
   if (t == DType::F32) return 1e-5;
   return t == DType::F16 ? 2e-3 : t == DType::BF16 ? 1.6e-2 : 0.51;
-}
-
-bool close(const Literal& got, const Literal& want, double tolerance) {
-  if (got.type() != want.type()) return false;
-  if (tolerance == 0) return got.same(want);
-  double peak = 0;
-  for (int64_t i = 0; i < want.size(); ++i) {
-    const double m = std::abs(want.as_c128(i));
-    if (std::isfinite(m)) peak = std::max(peak, m);
-  }
-  return compare(got, want, tolerance, tolerance * peak).mismatches == 0;
 }
 
 int count() {

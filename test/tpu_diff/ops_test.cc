@@ -15,6 +15,7 @@
 #include "graph/op_def.h"
 #include "graph/text.h"
 #include "ops/sample_util.h"
+#include "support/close.h"
 
 namespace tenfold::testing {
 namespace {
@@ -39,17 +40,6 @@ double allowed(const Op& op, const std::string& precision) {
   if (products && precision == "bf16") return 1.6e-2;
   if (products && precision == "bf16x3") return 1e-4;
   return 1e-5;
-}
-
-bool close(const Literal& got, const Literal& want, double tolerance) {
-  if (got.type() != want.type()) return false;
-  if (tolerance == 0) return got.same(want);
-  double peak = 0;
-  for (int64_t i = 0; i < want.size(); ++i) {
-    const double m = std::abs(want.as_c128(i));
-    if (std::isfinite(m)) peak = std::max(peak, m);
-  }
-  return compare(got, want, tolerance, tolerance * peak).mismatches == 0;
 }
 
 struct Tally {
